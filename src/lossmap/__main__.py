@@ -1,0 +1,5 @@
+import sys
+
+from lossmap.cli import main
+
+sys.exit(main())

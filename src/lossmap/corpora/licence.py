@@ -1,0 +1,63 @@
+"""The licence gate: what was accepted, which tier passes, and whether the evidence still says what was read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from lossmap import canon
+from lossmap.corpora.registry import Stanza
+from lossmap.errors import LossmapError
+
+ACCEPT_VARIABLE = "LOSSMAP_ACCEPT_LICENSES"
+
+
+def accepted(flag: bool) -> bool:
+    """Whether licences were accepted, by the flag or by the environment (set and neither empty nor 0)."""
+    return flag or os.environ.get(ACCEPT_VARIABLE, "0") not in ("", "0")
+
+
+def describe(stanza: Stanza) -> str:
+    """The trail of one corpus: tier, licence, evidence, and every claim that was made elsewhere."""
+    lines = [f"{stanza.key}: {stanza.name} {stanza.version}, tier {stanza.tier}, {stanza.licence}"]
+    lines += [f"    evidence {item['file']}: {item['says']}" for item in stanza.evidence]
+    for claim in stanza.claims:
+        verdict = "agrees" if claim["agrees"] else "DISAGREES"
+        lines.append(f"    {verdict}: {claim['where']}: {claim['says']}")
+    return "\n".join(lines)
+
+
+def print_list(stanzas: Iterable[Stanza]) -> None:
+    for stanza in stanzas:
+        print(describe(stanza))
+
+
+def passes(stanza: Stanza, accept_noncommercial: bool) -> bool:
+    """Tier A always; tier B for internal use only where that was asked for; tier C never."""
+    return stanza.tier == "A" or (stanza.tier == "B" and accept_noncommercial)
+
+
+def check_evidence(stanza: Stanza, folder: Path) -> None:
+    """Raise where a licence file under ``folder`` is not the one that was read when the stanza was written."""
+    for item in stanza.evidence:
+        path = folder / item["file"]
+        observed = canon.file_sha256(path) if path.is_file() else "no such file"
+        if observed != item["sha256"]:
+            raise LossmapError(
+                "the licence evidence changed: read it again, then update its hash in workflow/config/corpora.yaml",
+                where=f"{stanza.key}: {item['file']}",
+                observed=observed,
+                expected=item["sha256"],
+                next_command=f"read the file, mend the stanza, then `lossmap corpora lock --only {stanza.key}`",
+            )
+
+
+def trail(stanza: Stanza) -> dict[str, object]:
+    """Licence fields of a corpus card: evidence with hashes and the claims beside it."""
+    return {
+        "tier": stanza.tier,
+        "licence": stanza.licence,
+        "evidence": list(stanza.evidence),
+        "claims": list(stanza.claims),
+    }

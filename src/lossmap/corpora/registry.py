@@ -1,0 +1,117 @@
+"""The corpora that lossmap knows: one stanza each in workflow/config/corpora.yaml, checked against its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from lossmap import settings
+from lossmap.errors import LossmapError
+
+
+@dataclass(frozen=True)
+class Stanza:
+    """One corpus. ``obtain`` is None where it cannot be had, and ``reason`` says why."""
+
+    key: str
+    name: str
+    version: str
+    tier: str
+    spdx: str | None
+    judged_by: str | None
+    role: str
+    language: str
+    citation: str | None
+    evidence: tuple[Mapping[str, str], ...]
+    claims: tuple[Mapping[str, Any], ...]
+    obtain: Mapping[str, Any] | None
+    reason: str | None
+    reader: str | None
+    options: Mapping[str, Any]
+    known_defects: tuple[Mapping[str, Any], ...]
+
+    @property
+    def licence(self) -> str:
+        return self.spdx or "none stated"
+
+
+def config_path(name: str) -> Path:
+    return settings.load().root / "workflow" / "config" / name
+
+
+def load() -> dict[str, Stanza]:
+    """All stanzas by key, sorted. Raises LossmapError naming the field that breaks the schema."""
+    path = config_path("corpora.yaml")
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    schema_path = settings.load().root / "workflow" / "schemas" / "corpora.schema.yaml"
+    schema = yaml.safe_load(schema_path.read_text(encoding="utf-8"))
+    broken = sorted(jsonschema.Draft202012Validator(schema).iter_errors(document), key=lambda e: list(map(str, e.path)))
+    if broken:
+        raise LossmapError(
+            "the corpus registry breaks its schema",
+            where=f"{path}: {'/'.join(map(str, broken[0].path))}",
+            observed=broken[0].message,
+            next_command=f"mend the stanza; the fields stand in {schema_path}",
+            exit_code=2,
+        )
+    return {key: _stanza(key, document["corpora"][key]) for key in sorted(document["corpora"])}
+
+
+def _stanza(key: str, fields: Mapping[str, Any]) -> Stanza:
+    absent = {"reason": None, "reader": None, "options": {}, "known_defects": ()}
+    lists = {name: tuple(fields.get(name, ())) for name in ("evidence", "claims", "known_defects")}
+    return Stanza(key=key, **{**absent, **fields, **lists})
+
+
+def select(keys: Iterable[str] | None) -> list[Stanza]:
+    """The stanzas of ``keys``, all of them for None. Raises (exit 2) on a key that is not registered."""
+    known = load()
+    wanted = list(known) if keys is None else list(dict.fromkeys(keys))
+    unknown = [key for key in wanted if key not in known]
+    if unknown:
+        raise LossmapError(
+            "no corpus has this key",
+            observed=", ".join(unknown),
+            expected=", ".join(known),
+            next_command="lossmap corpora list",
+            exit_code=2,
+        )
+    return [known[key] for key in wanted]
+
+
+def raw_folder() -> Path:
+    """Where fetched corpora lie unless told otherwise: one for all scales."""
+    return settings.load().root / "build" / "corpora"
+
+
+def rows(destination: Path | None = None) -> list[dict[str, Any]]:
+    """Per corpus: key, name, tier, licence, judged_by, role, obtained (a folder is there), reason (or None)."""
+    folder = destination or raw_folder()
+    return [
+        {
+            "key": s.key,
+            "name": s.name,
+            "tier": s.tier,
+            "licence": s.licence,
+            "judged_by": s.judged_by,
+            "role": s.role,
+            "obtained": (folder / s.key).is_dir(),
+            "reason": s.reason,
+        }
+        for s in load().values()
+    ]
+
+
+def list_main(destination: Path | None = None) -> int:
+    """Print the registry, one corpus a line."""
+    print(f"{'key':<20} {'tier':<4} {'licence':<18} {'judged by':<12} state")
+    for row in rows(destination):
+        absent = f"not obtainable: {row['reason']}" if row["reason"] else "not fetched"
+        state = "obtained" if row["obtained"] else absent
+        print(f"{row['key']:<20} {row['tier']:<4} {row['licence']:<18} {row['judged_by'] or '-':<12} {state}")
+    return 0

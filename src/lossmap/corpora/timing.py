@@ -1,0 +1,59 @@
+"""Synthetic timings for turns without times, flagged so that nothing measured in seconds can be read off them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lossmap.errors import LossmapError
+from lossmap.transcript import Turn
+
+LABEL = "uniform_rate_v1"
+WORDS_PER_SECOND = 2.5
+GAP_SECONDS = 0.25
+MINIMUM_SECONDS = 0.5
+DECIMALS = 3
+PARAMS = {
+    "label": LABEL,
+    "words_per_second": WORDS_PER_SECOND,
+    "gap_seconds": GAP_SECONDS,
+    "minimum_seconds": MINIMUM_SECONDS,
+    "decimals": DECIMALS,
+}
+REAL = "real"
+
+
+def timed(turns: Sequence[Turn]) -> tuple[tuple[Turn, ...], dict[str, Any]]:
+    """``turns`` with times, and where those come from (spec/harness 5.4).
+
+    A turn that has both times keeps them as they are, reversed or not: the injector's rules judge them. Every other
+    turn with text starts a gap after the latest end so far. Blank turns take no time and get none. The provenance is
+    ``timing_source`` ("synthetic" once one turn was filled, else "supplied"), ``params`` and ``filled`` (turns).
+    """
+    clock, filled, out = 0.0, 0, []
+    for turn in turns:
+        if turn.text.strip() and (turn.start is None or turn.end is None):
+            seconds = max(MINIMUM_SECONDS, len(turn.text.split()) / WORDS_PER_SECOND)
+            turn = replace(turn, start=clock, end=round(clock + seconds, DECIMALS))
+            filled += 1
+        if turn.start is not None and turn.end is not None:
+            clock = max(clock, round(max(turn.start, turn.end) + GAP_SECONDS, DECIMALS))
+        out.append(turn)
+    source, params = ("synthetic", dict(PARAMS)) if filled else ("supplied", {})
+    return tuple(out), {"timing_source": source, "params": params, "filled": filled}
+
+
+def assert_real_timings(files: Iterable[Mapping[str, Any]]) -> None:
+    """Raise unless every file record carries measured times; ``files`` are rows of an injection's files.jsonl."""
+    rows = list(files)
+    made_up = [row for row in rows if row.get("timing_source") != REAL]
+    if made_up:
+        raise LossmapError(
+            "a measure in seconds was asked of timings that are not measurements",
+            where=", ".join(str(row.get("meeting_id")) for row in made_up[:5]),
+            observed=f"{len(made_up)} of {len(rows)} files are not timed by measurement",
+            expected=f"timing_source {REAL!r} in every file",
+            next_command="restrict the measure to files with real timings",
+            exit_code=2,
+        )

@@ -1,0 +1,196 @@
+"""Chunk table and vectors to a settled OpenSearch index; an interrupted build goes on where it stopped."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from opensearchpy import OpenSearch, helpers
+from tqdm import tqdm
+
+from lossmap import canon
+from lossmap.encode import models
+from lossmap.engine import marker, opensearch
+from lossmap.errors import LossmapError
+from lossmap.index import mapping, settle, survey, table, vectors
+from lossmap.index.table import Row
+from lossmap.index.vectors import Vectors
+from lossmap.layout import Layout
+
+BULK = 500
+
+
+def run(at: Layout, model: str, header: str, force: bool = False) -> dict[str, Any]:
+    """The rule: the live index of this scale and its manifest.json."""
+    rows, passages = table.load(at.index_folder), vectors.load(at.index_folder / "passages.npz")
+    chunking = canon.read_json(at.index_folder / "chunking.json")
+    key = identity(chunking, model, header, passages)
+    client = opensearch.client()
+    report = build(client, at.index_name, rows, passages, key, force)
+    engine = {"name": "opensearch", "version": opensearch.version(client)}
+    return manifest(at.index_folder / "manifest.json", key, chunking, report, engine)
+
+
+def identity(chunking: dict[str, Any], model: str, header: str, passages: Vectors) -> dict[str, Any]:
+    """What makes two indexes the same for a delta: everything that shapes a ranking and nothing that a clock does."""
+    encoder = models.get(model).provenance()
+    return {
+        "chunks_sha256": chunking["chunks_sha256"],
+        "splitter": chunking["splitter"],
+        "chunk_rule": chunking["rule"],
+        "encoder": encoder,
+        "header": header,
+        "mapping_sha256": mapping.sha256(encoder["dimension"]),  # type: ignore[arg-type]
+        "vectors_shape": list(passages.distinct.shape),
+    }
+
+
+def build(
+    client: OpenSearch,
+    index: str,
+    rows: Sequence[Row],
+    passages: Vectors,
+    key: dict[str, Any],
+    force: bool = False,
+    timing: tuple[float, float] = (1_800, 5),
+) -> dict[str, Any]:
+    """The settled, merged index and its state (settle.state, survey); chunks already there are not rewritten.
+
+    ``timing``: seconds to wait for the index to settle, and between two polls.
+    """  # fmt: skip
+    since = _ensure(client, index, key, force)
+    counts = Counter(row.file_uuid for row in rows)
+    present = _present(client, index, counts)
+    todo = [i for i, row in enumerate(rows) if row.doc_id not in present]
+    _write(client, index, rows, passages, todo, key["encoder"]["name"])
+    settle.await_settled(client, index, settle.Expected(len(counts), since), *timing)
+    settle.prepare(client, index)
+    report = {**settle.state(client, index), **survey.survey(client, index), "resumed_chunks": len(present)}
+    _require_whole(index, report, len(rows))
+    survey.require_one_space(report, index)
+    return report
+
+
+def _ensure(client: OpenSearch, index: str, key: dict[str, Any], force: bool) -> int:
+    """Create the index, or take the one of the same identity; the time of its creation in epoch milliseconds."""
+    if client.indices.exists(index=index):
+        marker.require_index(client, index)
+        meta = client.indices.get_mapping(index=index)[index]["mappings"]["_meta"]
+        if meta.get("identity") == canon.digest(key) and not force:
+            return meta["since"]
+        marker.delete_index(client, index)
+    since = int(time.time() * 1000) - 1
+    meta = {"identity": canon.digest(key), "since": since}
+    client.indices.create(index=index, body=mapping.body(key["encoder"]["dimension"], meta))
+    return since
+
+
+def _present(client: OpenSearch, index: str, counts: Mapping[str, int]) -> set[str]:
+    """Ids of the chunks that an earlier build of this identity wrote.
+
+    They are kept rather than written again: an overwritten document stays in its segment for as long as a retention
+    lease holds it, merged or not, and would shift document frequencies and doc ids.
+    """
+    client.indices.refresh(index=index)
+    found = settle.chunk_counts(client, index)
+    partial = [f for f, n in found.items() if counts[f] != n]
+    body = {"query": {"terms": {"file_uuid": partial}}, "_source": False}
+    hits = helpers.scan(client, index=index, query=body) if partial else ()
+    whole = (f"{f}_{i}" for f, n in found.items() if counts[f] == n for i in range(n))
+    return {*whole, *(hit["_id"] for hit in hits)}
+
+
+def _write(
+    client: OpenSearch, index: str, rows: Sequence[Row], passages: Vectors, todo: Sequence[int], model: str
+) -> None:
+    if not todo:
+        return
+    client.indices.put_settings(index=index, body={"index": {"refresh_interval": "-1"}})
+    actions = tqdm(_actions(index, rows, passages, todo, model), "index", len(todo), unit="chunk", mininterval=2)
+    try:
+        helpers.bulk(client, actions, chunk_size=BULK, request_timeout=300, max_retries=2)
+    except (helpers.BulkIndexError, OSError) as error:
+        raise LossmapError(
+            "indexing was interrupted",
+            where=index,
+            observed=str(error)[:300],
+            expected="every chunk indexed",
+            next_command="run again: what is written is kept",
+        ) from error
+    finally:
+        actions.close()
+    client.indices.put_settings(index=index, body={"index": {"refresh_interval": "1s"}})
+
+
+def _actions(
+    index: str, rows: Sequence[Row], passages: Vectors, todo: Sequence[int], model: str
+) -> Iterator[dict[str, Any]]:
+    for i in todo:
+        row = rows[i]
+        yield {
+            "_index": index,
+            "_id": row.doc_id,
+            "file_uuid": row.file_uuid,
+            "chunk_index": row.chunk_index,
+            "doc_type": "chunk",
+            "corpus": row.corpus,
+            "meeting_id": row.meeting_id,
+            "domain": row.domain,
+            "language": row.language,
+            "title": row.title,
+            "content": row.text,
+            "speaker": row.speaker,
+            "speakers": list(row.speakers),
+            "start_time": row.start,
+            "end_time": row.end,
+            "recorded_date": row.recorded_date,
+            "indexed_at": int(time.time() * 1000),
+            "embedding_model": model,
+            "embedding": np.asarray(passages.distinct[passages.inverse[i]]).tolist(),
+        }
+
+
+def _require_whole(index: str, report: dict[str, Any], chunks: int) -> None:
+    observed = (report["docs_count"], report["docs_deleted"], report["segments"])
+    if observed != (chunks, 0, 1):
+        raise LossmapError(
+            "the settled index is not the one meant", where=index, observed=f"docs, deleted, segments = {observed}",
+            expected=f"({chunks}, 0, 1)", next_command=f"lossmap index build --force --index {index}", exit_code=3,
+        )  # fmt: skip
+
+
+def require(client: OpenSearch, index: str, key: dict[str, Any]) -> None:
+    """Refuse to read an index that is absent, not ours, or of another identity."""
+    expected = canon.digest(key)
+    marker.require_index(client, index)
+    observed = client.indices.get_mapping(index=index)[index]["mappings"]["_meta"].get("identity")
+    if observed != expected:
+        raise LossmapError(
+            "the live index is not the one of this manifest",
+            where=index,
+            observed=observed,
+            expected=expected,
+            next_command="snakemake --forcerun index",
+            exit_code=3,
+        )
+
+
+def manifest(
+    out: Path, key: dict[str, Any], chunking: dict[str, Any], report: dict[str, Any], engine: dict[str, Any]
+) -> dict[str, Any]:
+    """index manifest: identity and its digest, counts, settled state, engine."""
+    # How much an earlier, killed build had left is no property of the index.
+    state = {name: value for name, value in report.items() if name != "resumed_chunks"}
+    document = {
+        "identity": key,
+        "index_sha256": canon.digest(key),
+        "chunking": chunking,
+        "state": state,
+        "engine": engine,
+    }
+    canon.write_json(out, document)
+    return document

@@ -1,0 +1,241 @@
+"""Normalised corpus to PostgreSQL: files, speakers and one segment a non-empty turn, with a manifest of what was done.
+
+A file whose speakers and texts are unchanged is skipped and only its recorded date is refreshed, so that re-injecting
+dates alone moves no chunk; ``force`` rewrites every file. Times are no part of the content hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from tqdm import tqdm
+
+from lossmap import canon, transcript
+from lossmap.corpora import timing
+from lossmap.engine import marker, postgres
+from lossmap.index.chunk import UNKNOWN_SPEAKER, words
+from lossmap.layout import Layout
+from lossmap.transcript import Meeting, Turn
+
+NAMESPACE = uuid.UUID("5d2f6c0e-8c1b-5a37-9d64-0b7c4b1f2e90")
+UNIT = "\x1f"
+NUDGE = 0.001
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A turn with its segment's position, id and times in seconds (3 decimals)."""
+
+    turn: Turn
+    position: int
+    segment_uuid: uuid.UUID
+    start: float
+    end: float
+
+
+def run(at: Layout, key: str, force: bool = False) -> dict[str, Any]:
+    """The rule: one corpus of a scale into its schema."""
+    with postgres.connect() as conn:
+        return inject(conn, at.schema, at.corpus(key), at.injection(key), force)
+
+
+def name_uuid(*parts: object) -> uuid.UUID:
+    return uuid.uuid5(NAMESPACE, UNIT.join(map(str, parts)))
+
+
+def content_sha256(meeting: Meeting) -> str:
+    """Hash over speakers and texts in order; times excluded."""
+    body = "\x1e".join(f"{turn.speaker}{UNIT}{turn.text}" for turn in meeting.turns)
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def place(corpus: str, meeting: Meeting, turns: Sequence[Turn], counts: Counter[str]) -> list[Placed]:
+    """Non-empty turns as segments in (start, end, turn) order; every repair of a time is counted.
+
+    A reversed pair is swapped: the interval is kept and only its labels were wrong. A zero-length segment stays (it
+    contributes nothing to a judgement). Two segments with equal times and text get distinct ends, 1 ms apart.
+    """
+    kept = []
+    for turn in turns:
+        if not turn.text.strip():
+            continue
+        start, end = round(turn.start, 3), round(turn.end, 3)
+        if end < start:
+            counts["reversed_swapped"] += 1
+            start, end = end, start
+        kept.append((start, end, turn.index, turn))
+    kept.sort(key=lambda row: row[:3])
+    starts = Counter(row[0] for row in kept)
+    counts["start_tie_groups"] += sum(n > 1 for n in starts.values())
+    counts["segments_in_start_ties"] += sum(n for n in starts.values() if n > 1)
+    return [
+        Placed(turn, position, name_uuid("segment", corpus, meeting.meeting_id, turn.index), start, end)
+        for position, (start, end, turn) in enumerate(_distinct(kept, counts))
+    ]
+
+
+def _distinct(rows: Iterable[tuple[float, float, int, Turn]], counts: Counter[str]) -> list[tuple[float, float, Turn]]:
+    seen: set[tuple[float, float, str]] = set()
+    out = []
+    for start, end, _, turn in rows:
+        while (start, end, turn.text) in seen:
+            end = round(end + NUDGE, 3)
+            counts["duplicate_spans_nudged"] += 1
+        seen.add((start, end, turn.text))
+        counts["zero_length"] += end == start
+        out.append((start, end, turn))
+    return out
+
+
+def inject(
+    conn: psycopg.Connection, schema: str, corpus_folder: Path, out: Path, force: bool = False
+) -> dict[str, Any]:
+    """One corpus into ``schema``, and manifest.json, files.jsonl, turns.jsonl into ``out``."""
+    ensure_schema(conn, schema)
+    card = canon.read_json(corpus_folder / "corpus.json")
+    counts: Counter[str] = Counter()
+    files, turn_rows = [], []
+    for meeting in tqdm(transcript.read_meetings(corpus_folder), desc="inject", unit="meeting", mininterval=2):
+        turns, provenance = timing.timed(meeting.turns)
+        placed = place(card["key"], meeting, turns, counts)
+        row = _file_row(card["key"], meeting, placed, provenance)
+        action = write_file(conn, schema, row, meeting, placed, force)
+        counts[action] += 1
+        files.append(row)
+        turn_rows += [_turn_row(row["file_uuid"], p) for p in placed]
+    _remove_others(conn, schema, card["key"], [row["file_uuid"] for row in files])
+    conn.commit()
+    manifest = {
+        "corpus": {k: card[k] for k in ("key", "version", "tier", "judged_by")},
+        "corpus_sha256": canon.file_sha256(corpus_folder / "corpus.json"),
+        "counts": {
+            "files": len(files),
+            "segments": len(turn_rows),
+            "speakers": sum(row["speaker_count"] for row in files),
+            "words": sum(row["word_count"] for row in files),
+            **{k: counts[k] for k in REPAIRS},
+        },
+        "timing_sources": dict(Counter(row["timing_source"] for row in files)),
+        "timing_params": provenance["params"] if files else {},
+    }
+    actions = {k: counts[k] for k in ("created", "updated", "skipped")}
+    canon.write_jsonl(out / "files.jsonl", files)
+    canon.write_jsonl(out / "turns.jsonl", turn_rows)
+    canon.write_json(out / "manifest.json", manifest)
+    canon.write_json(out / "actions.json", actions)
+    return {**manifest, "actions": actions}
+
+
+REPAIRS = ("zero_length", "reversed_swapped", "duplicate_spans_nudged", "start_tie_groups", "segments_in_start_ties")
+
+
+def ensure_schema(conn: psycopg.Connection, schema: str) -> None:
+    """The tables in a schema of ours; refused where a schema of that name is somebody else's."""
+    if marker.require_schema(conn, schema):
+        return
+    ddl = (Path(__file__).parent / "schema.sql").read_text()
+    with conn.transaction():
+        marker.create_schema(conn, schema)
+        conn.execute(sql.SQL(ddl).format(schema=sql.Identifier(schema)))  # type: ignore[arg-type]
+
+
+def _file_row(corpus: str, meeting: Meeting, placed: Sequence[Placed], provenance: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "corpus": corpus,
+        "meeting_id": meeting.meeting_id,
+        "file_uuid": str(name_uuid("file", corpus, meeting.meeting_id)),
+        "title": meeting.title,
+        "domain": meeting.domain,
+        "language": meeting.language,
+        "recorded_date": meeting.recorded_date,
+        "turn_count": len(meeting.turns),
+        "segment_count": len(placed),
+        "word_count": sum(len(words(p.turn.text)) for p in placed),
+        "speaker_count": len({_speaker(p.turn) for p in placed}),
+        "duration_seconds": max((p.end for p in placed), default=0.0),
+        "timing_source": provenance["timing_source"],
+        "content_sha256": content_sha256(meeting),
+    }
+
+
+def _turn_row(file_uuid: str, placed: Placed) -> dict[str, Any]:
+    return {
+        "file_uuid": file_uuid,
+        "turn_index": placed.turn.index,
+        "segment_position": placed.position,
+        "segment_uuid": str(placed.segment_uuid),
+        "speaker": _speaker(placed.turn),
+        "start": placed.start,
+        "end": placed.end,
+        "word_count": len(words(placed.turn.text)),
+    }
+
+
+def _speaker(turn: Turn) -> str:
+    return turn.speaker.strip() or UNKNOWN_SPEAKER
+
+
+def write_file(
+    conn: psycopg.Connection, schema: str, row: dict[str, Any], meeting: Meeting, placed: Sequence[Placed], force: bool
+) -> str:
+    """created, updated or skipped; one transaction a file, so that a killed run leaves whole files only."""
+    name = sql.Identifier(schema)
+    with conn.transaction():
+        found = conn.execute(
+            sql.SQL("SELECT content_sha256, duration FROM {}.file WHERE file_uuid = %s").format(name),
+            (row["file_uuid"],),
+        ).fetchone()
+        if found == (row["content_sha256"], row["duration_seconds"]) and not force:
+            conn.execute(
+                sql.SQL("UPDATE {}.file SET recorded_date = %s WHERE file_uuid = %s").format(name),
+                (row["recorded_date"], row["file_uuid"]),
+            )
+            return "skipped"
+        conn.execute(sql.SQL("DELETE FROM {}.file WHERE file_uuid = %s").format(name), (row["file_uuid"],))
+        _insert(conn, name, row, meeting, placed)
+    return "updated" if found else "created"
+
+
+def _insert(
+    conn: psycopg.Connection, name: sql.Identifier, row: dict[str, Any], meeting: Meeting, placed: Sequence[Placed]
+) -> None:
+    columns = (
+        "file_uuid",
+        "corpus",
+        "meeting_id",
+        "title",
+        "domain",
+        "language",
+        "recorded_date",
+        "duration_seconds",
+        "timing_source",
+        "content_sha256",
+    )
+    conn.execute(
+        sql.SQL("INSERT INTO {}.file VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)").format(name),
+        [row[column] for column in columns],
+    )
+    speakers = {}
+    for speaker in sorted({_speaker(p.turn) for p in placed}):
+        insert = sql.SQL("INSERT INTO {}.speaker (file_uuid, name) VALUES (%s, %s) RETURNING speaker_id").format(name)
+        speakers[speaker] = conn.execute(insert, (row["file_uuid"], speaker)).fetchone()[0]  # type: ignore[index]
+    copy = sql.SQL(
+        "COPY {}.segment (segment_uuid, file_uuid, speaker_id, start_time, end_time, content) FROM STDIN"
+    ).format(name)
+    with conn.cursor() as cursor, cursor.copy(copy) as sink:
+        for p in placed:
+            sink.write_row((p.segment_uuid, row["file_uuid"], speakers[_speaker(p.turn)], p.start, p.end, p.turn.text))
+
+
+def _remove_others(conn: psycopg.Connection, schema: str, corpus: str, keep: Sequence[str]) -> None:
+    """Files of this corpus that its present version no longer holds."""
+    statement = sql.SQL("DELETE FROM {}.file WHERE corpus = %s AND NOT file_uuid = ANY(%s::uuid[])")
+    conn.execute(statement.format(sql.Identifier(schema)), (corpus, list(keep)))

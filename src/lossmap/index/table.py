@@ -1,0 +1,104 @@
+"""The chunk table: every chunk of the injected files as one sorted file.
+
+Row number = position in (file_uuid, chunk_index) order = Lucene doc id after the index sort and a merge to one segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from tqdm import tqdm
+
+from lossmap import canon
+from lossmap.engine import postgres
+from lossmap.index import read, split
+from lossmap.index.chunk import OVERLAP_WORDS, SHORT_TURN_WORDS, TARGET_WORDS, UNKNOWN_SPEAKER, Chunk, chunk_file, words
+from lossmap.layout import Layout
+
+
+@dataclass(frozen=True)
+class Row:
+    """One chunk with its file's metadata; ``speakers`` are the file's names, sorted."""
+
+    file_uuid: str
+    chunk_index: int
+    corpus: str
+    meeting_id: str
+    domain: str
+    language: str
+    title: str
+    recorded_date: str | None
+    speaker: str
+    speakers: tuple[str, ...]
+    start: float
+    end: float
+    text: str
+
+    @property
+    def doc_id(self) -> str:
+        return f"{self.file_uuid}_{self.chunk_index}"
+
+
+def _no_header(row: Row) -> str:
+    return ""
+
+
+HEADERS = {"none": _no_header}
+"""What is put before a chunk's text for its vector; the day of injection is in none of them."""
+
+
+def embedding_text(policy: str, row: Row) -> str:
+    header = HEADERS[policy](row)
+    return f"{header}\n\n{row.text}" if header else row.text
+
+
+def run(at: Layout) -> dict[str, Any]:
+    """The rule: the chunk table of a scale from its segment table."""
+    with postgres.connect() as conn:
+        return build(conn, at.schema, at.index_folder)
+
+
+def build(conn: psycopg.Connection, schema: str, out: Path) -> dict[str, Any]:
+    """chunks.jsonl and chunking.json in ``out``, from the segment table."""
+    files = read.files(conn, schema)
+    rows: list[Row] = []
+    for file, segments in tqdm(read.segments(conn, schema, files), "chunk", len(files), unit="file", mininterval=2):
+        speakers = tuple(sorted({s.speaker for s in segments} - {UNKNOWN_SPEAKER}))
+        chunks = chunk_file(segments, partial(split.sentences, language=file.language))
+        rows += [_row(file, index, speakers, chunk) for index, chunk in enumerate(chunks)]
+    canon.write_jsonl(out / "chunks.jsonl", map(asdict, rows))
+    report = {
+        "files": len(files),
+        "chunks": len(rows),
+        "words": sum(len(words(row.text)) for row in rows),
+        "distinct_texts": len({row.text for row in rows}),
+        "chunks_sha256": canon.file_sha256(out / "chunks.jsonl"),
+        "splitter": split.provenance(),
+        "rule": {
+            "target_words": TARGET_WORDS,
+            "overlap_words": OVERLAP_WORDS,
+            "short_turn_words": SHORT_TURN_WORDS,
+        },
+    }
+    canon.write_json(out / "chunking.json", report)
+    return report
+
+
+def _row(file: read.File, index: int, speakers: tuple[str, ...], chunk: Chunk) -> Row:
+    return Row(
+        file.file_uuid, index, file.corpus, file.meeting_id, file.domain, file.language, file.title, file.recorded_date,
+        chunk.speaker, speakers, chunk.start, chunk.end, chunk.text,
+    )  # fmt: skip
+
+
+def load(folder: Path) -> list[Row]:
+    return [Row(**{**row, "speakers": tuple(row["speakers"])}) for row in canon.read_jsonl(folder / "chunks.jsonl")]
+
+
+def doc_ids(rows: Iterable[Row]) -> list[str]:
+    return [row.doc_id for row in rows]

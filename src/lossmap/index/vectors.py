@@ -1,0 +1,66 @@
+"""Text vectors of chunks and queries, through the content-addressed cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lossmap import canon, transcript
+from lossmap.encode import cache, models
+from lossmap.index import table
+from lossmap.layout import Layout
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """``distinct`` float32 (d, dimension), one row a distinct text; ``inverse`` int32 (n): the row of each text.
+
+    Scores are computed once a distinct text and fanned out: equal texts then tie exactly, whatever the BLAS does at the
+    edges of its blocks.
+    """
+
+    distinct: np.ndarray
+    inverse: np.ndarray
+
+
+def of(model_name: str, kind: str, texts: Sequence[str]) -> tuple[Vectors, int]:
+    """Vectors of ``texts`` (kind ``query`` or ``passage``), and how many texts were not in the cache."""
+    model = models.get(model_name)
+    prompt = model.query_prompt if kind == "query" else model.passage_prompt
+    order = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    distinct, encoded = cache.encode_distinct(model, list(order), prompt)
+    return Vectors(distinct, np.array([order[text] for text in texts], np.int32)), encoded
+
+
+def save(path: Path, value: Vectors) -> None:
+    with canon.atomic(path) as handle:
+        np.savez(handle, distinct=value.distinct, inverse=value.inverse)
+
+
+def load(path: Path) -> Vectors:
+    with np.load(path) as data:
+        return Vectors(data["distinct"], data["inverse"])
+
+
+def run(at: Layout, model: str, header: str) -> dict[str, Any]:
+    """The rule: passages.npz and queries.npz; how many texts were new to the cache."""
+    texts = {
+        "passages": ("passage", [table.embedding_text(header, row) for row in table.load(at.index_folder)]),
+        "queries": ("query", [query.text for query in queries(at)]),
+    }
+    report: dict[str, Any] = {}
+    for name, (kind, of_kind) in texts.items():
+        value, encoded = of(model, kind, of_kind)
+        save(at.index_folder / f"{name}.npz", value)
+        report[name] = {"texts": len(of_kind), "distinct": len(value.distinct), "encoded_now": encoded}
+    return report
+
+
+def queries(at: Layout) -> list[transcript.Query]:
+    """Every query of every corpus of this scale, by id: the order of queries.npz and of every leg."""
+    found = [query for key in at.corpora for query in transcript.read_queries(at.corpus(key))]
+    return sorted(found, key=lambda query: query.query_id)

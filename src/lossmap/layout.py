@@ -1,0 +1,113 @@
+"""Paths and names of one scale: where each rule of the workflow reads and writes, decided once."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lossmap import settings
+from lossmap.errors import LossmapError
+
+CORPUS_FILES = ("meetings.jsonl", "queries.jsonl", "gold.jsonl", "corpus.json")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Folders below build/<scale>; ``results`` is the committed folder at full scale only."""
+
+    root: Path
+    scale: str
+    config: dict[str, Any]
+
+    @property
+    def build(self) -> Path:
+        return self.root / "build" / self.scale
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results" if self.scale in ("full", "shipped") else self.build / "results"
+
+    @property
+    def raw(self) -> Path:
+        """Fetched corpora: shared by all scales."""
+        return self.root / "build" / "corpora"
+
+    @property
+    def corpora(self) -> list[str]:
+        """Keys of the corpora of this scale; none where only committed results are rendered."""
+        return self.config["scales"].get(self.scale, {"corpora": []})["corpora"]
+
+    def corpus(self, key: str) -> Path:
+        return self.build / "corpora" / key
+
+    def injection(self, key: str) -> Path:
+        return self.build / "inject" / key
+
+    @property
+    def index_folder(self) -> Path:
+        return self.build / "index"
+
+    @property
+    def index_name(self) -> str:
+        return f"lossmap-{self.scale}"
+
+    @property
+    def schema(self) -> str:
+        return f"lossmap_{self.scale}"
+
+    def leg(self, name: str) -> Path:
+        return self.build / "legs" / f"{name}.npz"
+
+    def stage(self, name: str) -> Path:
+        """The parts of a stage, one folder an arm; the stage rule copies them to results."""
+        return self.build / name
+
+
+@functools.cache
+def _yaml(root: Path, name: str) -> dict[str, Any]:
+    with open(root / "workflow" / "config" / name, encoding="utf-8") as handle:
+        return yaml.safe_load(handle)
+
+
+def load(scale: str | None = None) -> Layout:
+    root = settings.load().root
+    config = _yaml(root, "config.yaml")
+    scale = scale or config["scale"]
+    if scale not in config["scales"] and scale != "shipped":
+        raise LossmapError("unknown scale", observed=scale, expected=[*config["scales"], "shipped"], exit_code=2)
+    return Layout(root, scale, config)
+
+
+def stanza(layout: Layout, name: str, key: str) -> dict[str, Any]:
+    """One entry of a file of workflow/config."""
+    return _pick(_yaml(layout.root, name), key, name)
+
+
+def arms(layout: Layout) -> dict[str, Any]:
+    """workflow/config/arms.yaml."""
+    return _yaml(layout.root, "arms.yaml")
+
+
+def arm(layout: Layout, stage: str, name: str) -> dict[str, Any]:
+    """One stanza; unknown names list the known ones."""
+    return _pick(arms(layout)["stages"][stage]["arms"], name, "arm")
+
+
+def leg(layout: Layout, name: str) -> dict[str, Any]:
+    return _pick(arms(layout)["legs"], name, "leg")
+
+
+def _pick(stanzas: dict[str, Any], name: str, kind: str) -> dict[str, Any]:
+    if name not in stanzas:
+        raise LossmapError(
+            f"unknown {kind}",
+            observed=name,
+            expected=sorted(stanzas),
+            exit_code=2,
+            next_command="add a stanza to workflow/config/arms.yaml",
+        )
+    return stanzas[name]

@@ -1,0 +1,244 @@
+"""What a template may read: result documents by JSON pointer, published numbers, constants, and their formats."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from lossmap import canon, settings
+from lossmap.errors import LossmapError
+
+VERDICTS = {"gain": "+", "loss": "\N{MINUS SIGN}", "open": "o"}
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "int": lambda value: f"{round(value):,}",
+    "f1": lambda value: f"{value:.1f}",
+    "f2": lambda value: f"{value:.2f}",
+    "f3": lambda value: f"{value:.3f}",
+    "f4": lambda value: f"{value:.4f}",
+    "f6": lambda value: f"{value:.6f}",
+    "g6": lambda value: f"{value:.6g}",
+    "signed4": lambda value: f"{value:+.4f}".replace("-", "\N{MINUS SIGN}"),
+    "pct1": lambda value: f"{100 * value:.1f}%",
+    "interval": lambda value: f"[{value[0]:.4f}, {value[1]:.4f}]",
+    "signed_interval": lambda value: f"[{value[0]:+.4f}, {value[1]:+.4f}]".replace("-", "\N{MINUS SIGN}"),
+    "hash": lambda value: str(value)[:10],
+    "list": lambda value: ", ".join(map(str, value)),
+    "count": lambda value: f"{len(value):,}",
+    "verdicts": lambda value: " ".join(VERDICTS[row["verdict"]] for row in value),
+    "yesno": lambda value: "yes" if value else "no",
+    "code": str,
+    "text": str,
+}
+ABSENT = "–"
+NUMBER = re.compile(r"[\d,.]+%?")
+
+
+def formatted(value: Any, form: str) -> str:
+    """``value`` as text; None is a dash, never a zero."""
+    return ABSENT if value is None else FORMATS[form](value)
+
+
+def paper_folder() -> Path:
+    return settings.load().root / "paper"
+
+
+@functools.cache
+def _yaml(path: Path) -> Any:
+    with open(path, encoding="utf-8") as handle:
+        return yaml.safe_load(handle)
+
+
+def data(name: str) -> Any:
+    """A YAML file of the folder paper/."""
+    return _yaml(paper_folder() / name)
+
+
+def resolve(document: Any, pointer: str, where: object) -> Any:
+    """The value at a JSON pointer (RFC 6901). Raises LossmapError naming ``where`` and the part that is absent."""
+    value = document
+    for part in pointer.split("/")[1:]:
+        part = part.replace("~1", "/").replace("~0", "~")
+        try:
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            known = sorted(value) if isinstance(value, Mapping) else type(value).__name__
+            raise LossmapError(
+                f"a result has no '{part}'",
+                where=f"{where}#{pointer}",
+                observed=known,
+                next_command="correct the pointer in paper/claims.yaml or paper/tables/, or rerun the stage",
+            ) from None
+    return value
+
+
+class Results:
+    """Result files below one root, read once and remembered as used."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
+        self.used: set[str] = set()
+        self._cache: dict[str, Any] = {}
+
+    def json(self, name: str) -> Any:
+        """The parsed document ``name`` (relative to the root, e.g. ``stage1/index.json``)."""
+        if name not in self._cache:
+            if not (self.root / name).is_file():
+                stage = name.split("/")[0]
+                raise LossmapError(
+                    "a result is missing", where=self.root / name, next_command=f"snakemake {self.root / stage}"
+                )
+            self._cache[name] = canon.read_json(self.root / name)
+        self.used.add(name)
+        return self._cache[name]
+
+    def arms(self, stage: str) -> list[tuple[str, str, Any]]:
+        """(arm id, file name, metrics document) for every arm of a stage, in the order of paper/claims.yaml."""
+        order = {arm: place for place, arm in enumerate(data("claims.yaml")["arm_order"])}
+        found = [path.parent.name for path in (self.root / stage / "arms").glob("*/metrics.json")]
+        names = sorted(found, key=lambda arm: (order.get(arm, len(order)), arm))
+        return [(arm, name := f"{stage}/arms/{arm}/metrics.json", self.json(name)) for arm in names]
+
+
+def number(printed: str) -> float:
+    """A number as a document printed it: thousands commas and a percent sign are understood."""
+    bare = printed.replace(",", "").rstrip("%")
+    return float(bare) / (100 if printed.endswith("%") else 1)
+
+
+def step(printed: str) -> float:
+    """Half a unit in the last printed place: the rounding that a printed number may hide; 0 for words."""
+    if not NUMBER.fullmatch(printed):
+        return 0.0
+    decimals = len(printed.rstrip("%").partition(".")[2])
+    return 0.5 * 10.0**-decimals / (100 if printed.endswith("%") else 1)
+
+
+@functools.cache
+def published() -> dict[str, dict[str, Any]]:
+    """Every published number: id -> {printed, value, source, spec}.
+
+    Raises LossmapError where paper/published.yaml breaks its schema.
+    """
+    book = data("published.yaml")
+    schema = _yaml(settings.load().root / "workflow" / "schemas" / "published.schema.yaml")
+    try:
+        jsonschema.validate(book, schema)
+    except jsonschema.ValidationError as error:
+        place = "/".join(map(str, error.absolute_path))
+        raise LossmapError("published.yaml breaks its schema", where=place, observed=error.message) from None
+    numbers: dict[str, dict[str, Any]] = {}
+    for table in book["tables"]:
+        for row, cells in table["rows"].items():
+            for column, printed in zip(table["columns"], cells, strict=True):
+                numbers[f"{table['id']}.{row}.{column}"] = _number(printed, table["source"])
+    for fact in book["facts"]:
+        numbers[fact["id"]] = _number(fact["printed"], fact["source"], fact.get("value"))
+    for table in book["six_decimals"]:
+        for row, cells in table["rows"].items():
+            for column, exact in zip(table["columns"], cells, strict=True):
+                numbers[f"{table['id']}.{row}.{column}"]["spec"] = exact
+    return numbers
+
+
+def _number(printed: str, source: Mapping[str, str], value: float | None = None) -> dict[str, Any]:
+    if value is None and NUMBER.fullmatch(printed):
+        value = number(printed)
+    return {"printed": printed, "value": value, "source": source, "spec": None}
+
+
+# Arithmetic of printed numbers: a name, and how the operands (value, rounding slack) give (value, slack).
+def _ratio(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    value = a[0] / b[0]
+    return value, value * (a[1] / a[0] + b[1] / b[0])
+
+
+IDENTITIES: dict[str, Callable[..., tuple[float, float]]] = {
+    "sum": lambda *terms: (sum(v for v, _ in terms), sum(s for _, s in terms)),
+    "difference": lambda a, b: (a[0] - b[0], a[1] + b[1]),
+    "ratio": _ratio,
+    # (a - b) / a: the share of a that is lost on the way to b.
+    "lost_share": lambda a, b: (1 - b[0] / a[0], _ratio(b, a)[1]),
+    "weighted_mean": lambda *pairs: (
+        sum(n[0] * v[0] for n, v in pairs) / sum(n[0] for n, _ in pairs),
+        max(v[1] for _, v in pairs),
+    ),
+}
+
+
+def check_published() -> list[dict[str, Any]]:
+    """The arithmetic of published numbers: one record per identity.
+
+    A record: id, kind, identity (in words), printed, computed, ok. ``ok`` allows for the rounding of every operand and
+    of the printed result; ``about`` in published.yaml widens it where the document says "roughly".
+    """
+    numbers = published()
+    return [*_identities(numbers), *_six_decimals(numbers)]
+
+
+def _operand(numbers: Mapping[str, dict[str, Any]], name: str) -> tuple[float, float]:
+    if name not in numbers:
+        return float(name), 0.0
+    return numbers[name]["value"], 0.0 if "." not in numbers[name]["printed"] else step(numbers[name]["printed"])
+
+
+def _identities(numbers: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    records = []
+    for rule in _expanded(data("published.yaml")["identities"]):
+        operands = [
+            tuple(_operand(numbers, part) for part in term) if isinstance(term, list) else _operand(numbers, term)
+            for term in rule["of"]
+        ]
+        computed, slack = IDENTITIES[rule["kind"]](*operands)
+        printed = numbers[rule["id"]]["printed"]
+        allowed = slack + step(printed) + rule.get("about", 0.0) + 1e-12
+        ok = abs(computed - numbers[rule["id"]]["value"]) <= allowed
+        records.append(
+            {
+                "id": rule["id"],
+                "kind": rule["kind"],
+                "identity": rule["says"],
+                "printed": printed,
+                "computed": computed,
+                "ok": ok,
+            }
+        )
+    return records
+
+
+def _expanded(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A rule with ``columns`` stands for one rule per column, ``{column}`` replaced in its ids."""
+
+    def fill(value: Any, column: str) -> Any:
+        if isinstance(value, str):
+            return value.replace("{column}", column)
+        if isinstance(value, list):
+            return [fill(item, column) for item in value]
+        return {k: fill(v, column) for k, v in value.items()} if isinstance(value, dict) else value
+
+    return [
+        fill({k: v for k, v in rule.items() if k != "columns"}, column)
+        for rule in rules
+        for column in rule.get("columns", [""])
+    ]
+
+
+def _six_decimals(numbers: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each printed number against the committed six-decimal one: it must round to what was printed."""
+    return [
+        {
+            "id": name,
+            "kind": "rounding",
+            "identity": "committed value rounds to the printed one",
+            "printed": record["printed"],
+            "computed": record["spec"],
+            "ok": abs(record["spec"] - record["value"]) <= step(record["printed"]) + 1e-12,
+        }
+        for name, record in numbers.items()
+        if record["spec"] is not None
+    ]

@@ -1,0 +1,114 @@
+"""Figures: the same bytes from the same results, as PDF for the paper and SVG for the page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from lossmap import canon  # noqa: E402
+from lossmap.report import documents  # noqa: E402
+from lossmap.report.claims import Book, unknown  # noqa: E402
+
+# DejaVu ships with matplotlib, so no machine's fonts enter; the salt fixes ids that SVG output would draw at random.
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "x",
+    "grid.color": "#d9d9d9",
+    "grid.linewidth": 0.6,
+    "svg.hashsalt": "lossmap",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+# Okabe-Ito colours, told apart without colour by marker as well: (colour, marker, filled).
+SERIES = {
+    "corpus": ("#0072B2", "o", True),
+    "gold": ("#D55E00", "D", True),
+    "beside": ("#009E73", "s", False),
+}
+NO_DATES = {"pdf": {"CreationDate": None, "Creator": None, "Producer": None}, "svg": {"Date": None, "Creator": None}}
+
+
+def specifications() -> dict[str, Any]:
+    return documents.data("figures.yaml")
+
+
+def _draw_series(axes: Axes, place: float, row: Mapping[str, Any], measure: str, series: str) -> None:
+    colour, marker, filled = SERIES[series]
+    value = row["metrics"][measure]
+    low, high = row["intervals"][measure]["meetings"]
+    # A percentile interval of a tiny sample may miss its own point estimate; an error bar cannot be negative.
+    spread = [[max(0.0, value - low)], [max(0.0, high - value)]]
+    face = colour if filled else "white"
+    axes.errorbar(
+        value, place, xerr=spread, fmt=marker, color=colour, mfc=face, ms=4.5, mew=1.1, elinewidth=1.1, capsize=2
+    )
+
+
+def _draw_scopes(book: Book, spec: Mapping[str, Any]) -> Figure:
+    """One panel per class: every arm at both scopes, with the interval that resamples meetings."""
+    rows = {
+        (arm, row["query_class"]): row
+        for arm, file, document in book.results.arms(spec["stage"])
+        for row in document["rows"]
+        if row["corpus"] == book.corpus and book.allow(file, row["tier"])
+    }
+    present = [c for c in spec["classes"] if any(query_class == c for _, query_class in rows)]
+    figure, panels = pyplot.subplots(1, len(present), figsize=(6.4, 2.75), sharey=True, squeeze=False)
+    for axes, query_class in zip(panels[0], present, strict=True):
+        for place, line in enumerate(spec["lines"]):
+            for series, shift in (("corpus", -0.17), ("gold", 0.0), ("beside", 0.2)):
+                if row := rows.get((line.get(series), query_class)):
+                    _draw_series(axes, place + shift, row, spec["measure"], series)
+        axes.set_title(query_class, fontsize=8.5, loc="left")
+        axes.set_xlabel(spec["measure"])
+        axes.set_xlim(left=0)
+        axes.tick_params(axis="y", length=0)
+    panels[0][0].set_yticks(range(len(spec["lines"])), [line["label"] for line in spec["lines"]])
+    panels[0][0].invert_yaxis()
+    _legend(figure, spec["series"])
+    return figure
+
+
+def _legend(figure: Figure, labels: Mapping[str, str]) -> None:
+    marks = [
+        pyplot.Line2D([], [], color=SERIES[name][0], marker=SERIES[name][1], ls="", ms=5, mew=1.1,
+                      mfc=SERIES[name][0] if SERIES[name][2] else "white", label=label)
+        for name, label in labels.items()
+    ]  # fmt: skip
+    figure.legend(handles=marks, loc="upper center", ncol=len(marks), frameon=False, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.91), w_pad=1.2)
+
+
+DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {"scopes": _draw_scopes}
+
+
+def write(book: Book, name: str, path: Path) -> Path:
+    """Draw the figure ``name`` to ``path``, whose suffix (.pdf or .svg) chooses the format."""
+    every = specifications()
+    if name not in every:
+        unknown("figure", name, every, "use a known id, or add one to paper/figures.yaml")
+    kind = path.suffix[1:]
+    with pyplot.rc_context(STYLE):
+        figure = DRAWINGS[every[name]["draw"]](book, every[name])
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, metadata=NO_DATES[kind])
+        pyplot.close(figure)
+    with canon.atomic(path) as handle:
+        handle.write(buffer.getvalue())
+    return path

@@ -1,0 +1,226 @@
+"""Tables: a specification as data (paper/tables/*.yaml), rows taken from results, rendered for two targets."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lossmap.errors import LossmapError
+from lossmap.report import documents
+from lossmap.report.claims import Book, unknown
+
+
+@dataclass(frozen=True)
+class Column:
+    """``width`` is a share of the text width for columns that wrap, None for those that do not."""
+
+    title: str
+    form: str
+    align: str
+    width: float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells are text, not yet escaped; ``breaks`` holds the row numbers before which a group begins.
+
+    ``long`` may break over pages, ``dense`` is set smaller: both say how the paper prints it; the page ignores them.
+    """
+
+    id: str
+    caption: str
+    note: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    breaks: frozenset[int]
+    long: bool
+    dense: bool
+    stale: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """Nested fields of one row and the file they come from (None for cited and project data)."""
+
+    fields: Mapping[str, Any]
+    file: str | None
+    tier: str = "A"
+
+
+def _from_arms(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """One row per arm and class. The whole metrics document is ``doc``, its arm ``arm``, the class row ``row``."""
+    for arm, file, document in book.results.arms(spec["stage"]):
+        for row in document["rows"]:
+            scopes = {leg["scope"] for leg in document["arm"]["leg_stanzas"].values()}
+            head = {"id": arm, "scope": " and ".join(sorted(scopes))}
+            yield Row({"arm": head, "row": row, "doc": document}, file, row["tier"])
+
+
+def _from_file(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """The items of a list, or of a mapping (its key as ``key``), at a pointer of a file; other values as ``value``.
+
+    A file name with ``*`` stands for every file that fits, in order. ``single`` takes what the pointer finds as one
+    row; ``explode`` names a list inside each item, whose members become the rows, with the item's own fields beside
+    theirs.
+    """
+    files = sorted(fnmatch.filter(book.entries, spec["file"])) if "*" in spec["file"] else [spec["file"]]
+    for file in files:
+        found = documents.resolve(book.results.json(file), spec.get("pointer", ""), file)
+        for key, value in _items([found] if spec.get("single") else found):
+            item = {"key": key, **(value if isinstance(value, Mapping) else {"value": value})}
+            for part in item.get(spec["explode"], []) if "explode" in spec else [{}]:
+                fields = {**item, **part}
+                yield Row(fields, file, fields.get("tier", "A"))
+
+
+def _items(found: Any) -> Iterable[tuple[Any, Any]]:
+    return found.items() if isinstance(found, Mapping) else enumerate(found)
+
+
+def _from_facts(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """A measured claim beside a published number, row by row, as the specification lists them."""
+    for fact in spec["facts"]:
+        record = book.record(fact["claim"]) if "claim" in fact else None
+        fields = {
+            "label": fact["label"],
+            "ours": book.claim(fact["claim"]) if "claim" in fact else None,
+            "published": book.published(fact["published"]) if "published" in fact else None,
+            "note": fact.get("note", ""),
+        }
+        yield Row(fields, record["file"] if record else None, record["tier"] if record else "A")
+
+
+def _from_beside(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """Per scope and class the cited row of published.yaml, then the rows of our arms."""
+    measures = documents.data("claims.yaml")["measures"]
+    names = dict(measures)
+    metrics = book.results.arms(spec["stage"])
+    for block in spec["blocks"]:
+        for query_class in spec["classes"]:
+            cited = {
+                measure: book.published(f"{block['published']}.{query_class}.{name}") for name, measure in names.items()
+            }
+            count = book.published(f"{block['published']}.{query_class}.n")
+            base = {"scope": block["scope"], "class": query_class}
+            yield Row({**base, "source": "cited", "queries": count, "metrics": cited}, None)
+            for arm, file, document in metrics:
+                for row in document["rows"]:
+                    if arm in block["arms"] and (row["corpus"], row["query_class"]) == (book.corpus, query_class):
+                        yield Row({**base, "source": arm, **row}, file, row["tier"])
+
+
+def _from_data(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of a YAML file of the folder paper/."""
+    for fields in documents.data(spec["name"]):
+        yield Row(fields, None)
+
+
+def _from_checks(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """The arithmetic of published numbers."""
+    for record in documents.check_published():
+        yield Row({**record, "agrees": record["ok"]}, None)
+
+
+def _from_claims(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """Every claim that a sentence of this document used."""
+    for name, claim in sorted(book.used.items()):
+        value = documents.formatted(claim["value"], claim["format"])
+        yield Row({"id": name, **claim, "value": value}, claim["file"], claim["tier"])
+
+
+def _from_files(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """Every result file that this document used, with its rule, hash and code digest."""
+    for name in sorted(book.results.used):
+        yield Row({"file": name, **book.entries[name]}, name)
+
+
+SOURCES: dict[str, Callable[[Book, Mapping[str, Any]], Iterator[Row]]] = {
+    "arms": _from_arms,
+    "file": _from_file,
+    "facts": _from_facts,
+    "beside": _from_beside,
+    "data": _from_data,
+    "checks": _from_checks,
+    "claims": _from_claims,
+    "files": _from_files,
+}
+
+
+def specifications() -> dict[str, Any]:
+    """Table id -> specification, from every YAML file of paper/tables/."""
+    found: dict[str, Any] = {}
+    for path in sorted((documents.paper_folder() / "tables").glob("*.yaml")):
+        found.update(documents.data(f"tables/{path.name}"))
+    return found
+
+
+def _field(fields: Mapping[str, Any], key: str) -> Any:
+    """The value at a dotted key; ``nDCG@10`` and the like hold no dot. None where a part is absent."""
+    value: Any = fields
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _wanted(row: Row, where: Mapping[str, Any]) -> bool:
+    accepted = {key: value if isinstance(value, list) else [value] for key, value in where.items()}
+    return all(_field(row.fields, key) in values for key, values in accepted.items())
+
+
+def _cell(row: Row, column: Mapping[str, Any]) -> str:
+    value = _field(row.fields, column["key"])
+    form = column.get("format", "text")
+    if isinstance(value, str) and form != "hash":
+        return value
+    return documents.formatted(value, form)
+
+
+def build(book: Book, name: str) -> Table:
+    """The table ``name`` from the results of ``book``.
+
+    Raises LossmapError for an unknown id, a tier-B row in a public target, a file without a ledger entry, and a table
+    that no row reaches or of which a whole column is absent (a pointer that no longer fits its result).
+    """
+    every = specifications()
+    if name not in every:
+        unknown("table", name, every, "use a known id, or add a specification to paper/tables/")
+    spec = every[name]
+    rows = [row for row in SOURCES[spec["from"]](book, spec) if _wanted(row, spec.get("where", {}))]
+    for row in rows:
+        if row.file is not None:
+            book.allow(row.file, row.tier)
+    cells = tuple(tuple(_cell(row, column) for column in spec["columns"]) for row in rows)
+    if not cells and "empty" in spec:
+        cells = ((spec["empty"], *[""] * (len(spec["columns"]) - 1)),)
+    _refuse_empty(name, spec, cells)
+    groups = [_field(row.fields, spec["group"]) for row in rows] if "group" in spec else []
+    return Table(
+        id=name,
+        caption=spec["caption"],
+        note=spec.get("note", ""),
+        columns=tuple(
+            Column(c["title"], c.get("format", "text"), c.get("align", "left"), c.get("width")) for c in spec["columns"]
+        ),
+        rows=cells,
+        breaks=frozenset(i for i in range(1, len(groups)) if groups[i] != groups[i - 1]),
+        long=spec.get("long", False),
+        dense=spec.get("dense", False),
+        stale=any(row.file in book.stale for row in rows),
+    )
+
+
+def _refuse_empty(name: str, spec: Mapping[str, Any], cells: tuple[tuple[str, ...], ...]) -> None:
+    absent = [
+        column["key"]
+        for place, column in enumerate(spec["columns"])
+        if not column.get("optional") and all(row[place] == documents.ABSENT for row in cells)
+    ]
+    if absent:
+        raise LossmapError(
+            f"table '{name}' has no values" if not cells else f"table '{name}' has columns without values",
+            where=spec.get("file", spec["from"]),
+            observed=f"{len(cells)} rows; absent: {', '.join(absent)}",
+            next_command="correct the keys in paper/tables/, or rerun the stage that writes the file",
+        )

@@ -1,0 +1,173 @@
+"""The rules of the workflow that talk to the live engine for rankings: freeze a leg, pin an arm."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lossmap import canon, layout, transcript
+from lossmap.engine import opensearch
+from lossmap.errors import LossmapError
+from lossmap.index import build, inject, settle, table, vectors
+from lossmap.layout import Layout
+from lossmap.search import bodies, legs, pin, pipeline
+from lossmap.transcript import Query
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What freezing and pinning need of one scale, loaded when first used."""
+
+    at: Layout
+
+    @cached_property
+    def rows(self) -> list[table.Row]:
+        return table.load(self.at.index_folder)
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        return {row.doc_id: i for i, row in enumerate(self.rows)}
+
+    @cached_property
+    def queries(self) -> list[Query]:
+        """Every query of every corpus of this scale, by id."""
+        return vectors.queries(self.at)
+
+    @cached_property
+    def gold_files(self) -> dict[str, list[str]]:
+        """Query id to the uuids of the files that hold its gold."""
+        files: defaultdict[str, set[str]] = defaultdict(set)
+        for key in self.at.corpora:
+            for span in transcript.read_gold(self.at.corpus(key)):
+                files[span.query_id].add(str(inject.name_uuid("file", key, span.meeting_id)))
+        return {query_id: sorted(uuids) for query_id, uuids in files.items()}
+
+    @cached_property
+    def query_vectors(self) -> np.ndarray:
+        value = vectors.load(self.at.index_folder / "queries.npz")
+        return value.distinct[value.inverse]
+
+    @cached_property
+    def passages(self) -> vectors.Vectors:
+        return vectors.load(self.at.index_folder / "passages.npz")
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        return canon.read_json(self.at.index_folder / "manifest.json")
+
+    @cached_property
+    def live(self) -> legs.Live:
+        """The running engine, refused unless it holds the index of this scale's manifest."""
+        client = opensearch.client()
+        build.require(client, self.at.index_name, self.manifest["identity"])
+        return legs.Live(client, self.at.index_name, self.row_of)
+
+    def files(self, spec: dict[str, Any], i: int) -> list[str] | None:
+        return self.gold_files[self.queries[i].query_id] if spec["scope"] == "gold-files" else None
+
+    def clause(self, spec: dict[str, Any], i: int) -> dict[str, Any]:
+        """The leg's clause for query ``i``, as the engine takes it."""
+        files = self.files(spec, i)
+        if spec["kind"] == "text":
+            return bodies.text_leg(self.queries[i].text, files)
+        vector = self.query_vectors[i].tolist()
+        if spec["kind"] == "exact":
+            return bodies.exact_leg(vector, files)
+        return bodies.knn_leg(vector, spec["k"], files, inside=spec.get("filter") == "inside")
+
+
+def freeze(at: Layout, name: str) -> Path:
+    """One leg to its file; engine legs prove that nothing was written meanwhile."""
+    spec, bench = layout.leg(at, name), Bench(at)
+    meta = {"leg": name, **spec, "index_sha256": bench.manifest["index_sha256"]}
+    leg = _exact(bench, spec, meta) if spec["kind"] == "exact" else _engine(bench, spec, meta)
+    legs.save(at.leg(name), leg)
+    return at.leg(name)
+
+
+def _engine(bench: Bench, spec: dict[str, Any], meta: dict[str, Any]) -> legs.Leg:
+    before = settle.state(bench.live.client, bench.live.index)
+    leg = legs.freeze(bench.live, bench.queries, lambda i: bench.clause(spec, i), spec["depth"], meta)
+    unchanged(before, settle.state(bench.live.client, bench.live.index), bench.live.index)
+    return leg
+
+
+def unchanged(before: dict[str, int], after: dict[str, int], index: str) -> None:
+    """indexing.total and the document counts stand where they stood, or the rankings are of two indexes."""
+    if before != after:
+        raise LossmapError(
+            "the index was written to during a measurement",
+            where=index,
+            observed=after,
+            expected=before,
+            next_command="stop the writer, then run again",
+            exit_code=3,
+        )
+
+
+def _exact(bench: Bench, spec: dict[str, Any], meta: dict[str, Any]) -> legs.Leg:
+    exact, depth = legs.Exact(bench.passages), spec["depth"]
+    if spec["scope"] == "corpus":
+        hits = list(exact.corpus(bench.query_vectors, depth))
+    else:
+        of_file = _rows_by_file(bench.rows)
+        hits = [
+            exact.within(vector, np.concatenate([of_file[f] for f in bench.files(spec, i) or []]), depth)
+            for i, vector in enumerate(bench.query_vectors)
+        ]
+    rows, scores = legs.pad(hits, depth)
+    return legs.Leg([q.query_id for q in bench.queries], rows, scores, meta)
+
+
+def _rows_by_file(rows: Sequence[table.Row]) -> dict[str, np.ndarray]:
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        found[row.file_uuid].append(i)
+    return {file: np.array(ids, np.int64) for file, ids in found.items()}
+
+
+def pin_arm(at: Layout, stage: str, name: str) -> dict[str, Any]:
+    """The arm's offline order against the live engine's for every ``pin``-th query: counts and first differences."""
+    arm, bench = layout.arm(at, stage, name), Bench(at)
+    specs = [layout.leg(at, leg) for leg in arm["legs"]]
+    frozen = [legs.load(at.leg(leg)) for leg in arm["legs"]]
+    chosen = range(0, len(bench.queries), arm["pin"])
+    requests = {
+        bench.queries[i].query_id: bodies.hybrid([bench.clause(spec, i) for spec in specs], arm["size"]) for i in chosen
+    }
+    offline = {
+        bench.queries[i].query_id: pin.engine_order(pipeline.fused(arm, frozen, i))[: arm["size"]] for i in chosen
+    }
+    before = settle.state(bench.live.client, bench.live.index)
+    name_of_pipeline = pin.ensure_pipeline(bench.live.client, arm["rank_constant"])
+    live = pin.live_orders(bench.live.client, bench.live.index, name_of_pipeline, requests, bench.row_of)
+    unchanged(before, settle.state(bench.live.client, bench.live.index), bench.live.index)
+    compared, differences = pin.compare(offline.__getitem__, live)
+    return {
+        "arm": name,
+        "every": arm["pin"],
+        "rows": arm["size"],
+        "queries": compared,
+        "mismatches": len(differences),
+        "differences": [vars(d) for d in differences[:20]],
+        "index_sha256": bench.manifest["index_sha256"],
+        "engine": bench.manifest["engine"],
+    }
+
+
+def require_pinned(report: dict[str, Any]) -> None:
+    """Refuse an arm whose offline order is not the live engine's."""
+    if report["mismatches"]:
+        raise LossmapError(
+            "the offline fusion is not the engine's",
+            where=report["arm"],
+            observed=f"{report['mismatches']} of {report['queries']}; first: {report['differences'][:1]}",
+            expected="0 mismatches",
+            next_command="read search/pin.py against the engine's version",
+        )

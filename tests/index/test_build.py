@@ -1,0 +1,148 @@
+"""A real OpenSearch: the mapping, an index that settles, a build that is killed and goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from opensearchpy import OpenSearch
+
+from lossmap.engine import marker
+from lossmap.errors import LossmapError
+from lossmap.index import build, mapping, settle, survey
+from lossmap.index.table import Row
+from lossmap.index.vectors import Vectors
+
+DIMENSION = 8
+QUICK = (20, 0.05)
+
+
+def rows(files: int = 3, each: int = 4) -> list[Row]:
+    return [
+        Row(f"{f:08d}-0000-0000-0000-000000000000", i, "demo", f"m{f}", "Demo", "en", f"Demo m{f}", None, "A", ("A",),
+            float(i), i + 1.0, f"text {f} {i}")
+        for f in range(files) for i in range(each)
+    ]  # fmt: skip
+
+
+def vectors_of(table: list[Row]) -> Vectors:
+    values = np.random.default_rng(0).normal(size=(len(table), DIMENSION)).astype(np.float32)
+    return Vectors(values / np.linalg.norm(values, axis=1, keepdims=True), np.arange(len(table), dtype=np.int32))
+
+
+def key(name: str = "model-a") -> dict[str, Any]:
+    return {"encoder": {"name": name, "dimension": DIMENSION}, "chunks_sha256": "x"}
+
+
+@pytest.fixture
+def index(opensearch: OpenSearch, unique_name) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    name = unique_name("build")
+    yield name
+    marker.delete_index(opensearch, name)
+
+
+def write(client: OpenSearch, index: str, **kwargs: Any) -> dict[str, Any]:
+    return build.build(client, index, rows(), vectors_of(rows()), key(), timing=QUICK, **kwargs)
+
+
+def test_every_vector_field_names_the_lucene_engine() -> None:
+    fields = mapping.body(DIMENSION, {})["mappings"]["properties"]
+    vector_fields = [f for f in fields.values() if f["type"] == "knn_vector"]
+    assert vector_fields and all(f["method"]["engine"] == "lucene" for f in vector_fields)
+
+
+def test_the_mapping_hash_sees_a_changed_knob_and_not_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = mapping.sha256(DIMENSION)
+    assert before == mapping.sha256(DIMENSION)
+    monkeypatch.setattr(mapping, "M", 8)
+    assert mapping.sha256(DIMENSION) != before
+
+
+def test_a_built_index_is_whole_in_one_segment_and_a_second_build_writes_nothing(
+    opensearch: OpenSearch, index: str
+) -> None:
+    first = write(opensearch, index)
+    assert (first["docs_count"], first["docs_deleted"], first["segments"]) == (12, 0, 1)
+    assert (first["embedding_verdict"], first["embedding_models"]) == ("uniform", ["model-a"])
+    second = write(opensearch, index)
+    assert second["resumed_chunks"] == 12 and second["indexing_total"] == first["indexing_total"] == 12
+
+
+def test_a_killed_build_goes_on_with_the_chunks_that_are_missing(opensearch: OpenSearch, index: str) -> None:
+    table = rows()
+    build._ensure(opensearch, index, key(), False)
+    build._write(opensearch, index, table, vectors_of(table), range(6), "model-a")  # one file and a half
+    opensearch.indices.refresh(index=index)
+    report = write(opensearch, index)
+    assert report["resumed_chunks"] == 6 and report["docs_count"] == 12 and report["docs_deleted"] == 0
+    assert report["indexing_total"] == 12
+
+
+def test_an_index_of_another_identity_is_replaced_and_a_foreign_one_refused(opensearch: OpenSearch, index: str) -> None:
+    write(opensearch, index)
+    build.require(opensearch, index, key())
+    with pytest.raises(LossmapError) as refusal:
+        build.require(opensearch, index, key("model-b"))
+    assert refusal.value.exit_code == 3
+    marker.delete_index(opensearch, index)
+    opensearch.indices.create(index=index, body={})
+    try:
+        with pytest.raises(LossmapError) as refusal:
+            write(opensearch, index)
+        assert refusal.value.exit_code == 2
+        assert opensearch.indices.exists(index=index)
+    finally:
+        opensearch.indices.delete(index=index)
+
+
+def test_settling_names_the_unmet_condition(opensearch: OpenSearch, index: str) -> None:
+    write(opensearch, index)
+    for expected, words in ((settle.Expected(4), "3 of 4 files"), (settle.Expected(3, 2**42), "older than")):
+        with pytest.raises(LossmapError, match=words) as refusal:
+            settle.await_settled(opensearch, index, expected, timeout=0.2, interval=0.05)
+        assert refusal.value.exit_code == 3
+
+
+def test_a_file_with_a_digest_alone_does_not_count_as_indexed(opensearch: OpenSearch, index: str) -> None:
+    write(opensearch, index)
+    digest = {"file_uuid": "ffffffff-0000-0000-0000-000000000000", "chunk_index": -1, "doc_type": "digest"}
+    opensearch.index(index=index, id="d", body=digest, refresh=True)
+    assert len(settle.chunk_counts(opensearch, index)) == 3
+
+
+def test_more_files_than_one_page_are_counted_exactly(
+    opensearch: OpenSearch, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(opensearch, index)
+    monkeypatch.setattr(settle, "PAGE", 2)
+    assert sorted(settle.chunk_counts(opensearch, index).values()) == [4, 4, 4]
+
+
+def test_two_models_in_one_index_are_refused(opensearch: OpenSearch, index: str) -> None:
+    write(opensearch, index)
+    table = rows()
+    build._write(opensearch, index, table, vectors_of(table), range(2), "model-b")
+    opensearch.indices.refresh(index=index)
+    report = survey.survey(opensearch, index)
+    assert report["embedding_verdict"] == "mixed"
+    with pytest.raises(LossmapError) as refusal:
+        survey.require_one_space(report, index)
+    assert refusal.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("buckets", "expected"),
+    [
+        ({}, "empty"),
+        ({survey.ABSENT: 4}, "empty"),
+        ({"neural": 4}, "unattributed"),
+        ({"a": 4}, "uniform"),
+        ({"a": 4, survey.ABSENT: 1}, "uniform"),
+        ({"a": 4, "neural": 1}, "partially_unattributed"),
+        ({"a": 4, "b": 1, "neural": 1}, "mixed"),
+    ],
+)
+def test_verdicts(buckets: dict[str, int], expected: str) -> None:
+    assert survey.verdict(buckets) == expected

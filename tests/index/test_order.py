@@ -1,0 +1,30 @@
+"""Every read of the segment table ends in its primary key: an onset is no total order."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import lossmap
+
+SOURCE = Path(lossmap.__file__).parent
+ORDERED = re.compile(r"ORDER BY[^()]*segment_id\s*$", re.IGNORECASE)
+
+
+def statements(text: str) -> list[str]:
+    """String constants that select from the segment table."""
+    strings = [n.value for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return [s for s in strings if re.search(r"\bSELECT\b", s) and re.search(r"\bFROM\s+\S*\.segment\b", s)]
+
+
+def test_every_select_from_segment_ends_in_the_primary_key() -> None:
+    found = {path: statements(path.read_text()) for path in SOURCE.rglob("*.py")}
+    selects = [(path.name, s) for path, some in found.items() for s in some]
+    assert selects, "the guard saw no statement at all"
+    assert [name for name, s in selects if not ORDERED.search(s.strip())] == []
+
+
+def test_the_guard_catches_the_broken_order() -> None:
+    (broken,) = statements('q = "SELECT content FROM {0}.segment ORDER BY start_time"')
+    assert not ORDERED.search(broken)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lossmap.errors import LossmapError
+from lossmap.report import figures, lint, render, tables
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.md.j2", "It reaches {{ claim('x.1') }} and\nthen 0.33 again.\n"),
+        ("a.tex.j2", "It reaches << claim('x.1') >> and\nthen 0.33 again.\n"),
+    ],
+)
+def test_a_typed_number_is_named_with_file_and_line(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(LossmapError, match=rf"{name}:2: '0\.33' in: then 0\.33 again\."):
+        lint.check_numerals([tmp_path / name])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nDCG@10 and R@20 at Stage 3 by BM25, F1 and all-MiniLM-L6-v2, licence CC BY 4.0",
+        r"\cref{tab:stage1.index} \citep{zhong2021qmsum} \includegraphics[width=0.3\textwidth]{x} \hspace{1em}",
+        r"\documentclass[11pt]{article} p{0.25\linewidth} % a comment of 12 words",
+        r"\frac{1}{K + r}",
+    ],
+)
+def test_names_references_and_lengths_are_no_quantities(text: str) -> None:
+    assert lint.numerals(text, latex=True) == []
+
+
+def test_markdown_enumeration_is_no_quantity_but_its_text_is() -> None:
+    assert [hit[:2] for hit in lint.numerals("1. first\n2. holds 17 words\n", latex=False)] == [(2, "17")]
+
+
+def test_a_count_in_brackets_is_a_quantity() -> None:
+    assert [hit[1] for hit in lint.numerals("few (2 chunks)", latex=True)] == ["2"]
+
+
+def test_a_percent_sign_does_not_hide_a_number() -> None:
+    assert [hit[1] for hit in lint.numerals(r"a rise of 5\% here", latex=True)] == ["5"]
+
+
+def test_our_own_templates_and_captions_are_clean() -> None:
+    lint.check_numerals([*render.templates("md"), *render.templates("tex")])
+    lint.check_texts({**tables.specifications(), **figures.specifications()})
+
+
+def test_a_number_in_a_caption_is_refused() -> None:
+    with pytest.raises(LossmapError, match="holds 42 rows"):
+        lint.check_texts({"t": {"caption": "It holds 42 rows."}})
+
+
+def test_orphans_are_named_and_companions_are_not() -> None:
+    listed = ["s/arms/a/metrics.json", "s/arms/a/metrics.md", "s/arms/b/metrics.md", "s/new.json"]
+    assert lint.orphans(listed, {"s/arms/a/metrics.json"}) == ["s/arms/b/metrics.md", "s/new.json"]
+    with pytest.raises(LossmapError, match=r"s/new\.json"):
+        lint.check_orphans(listed, {"s/arms/a/metrics.json"})

@@ -1,0 +1,12 @@
+# Wall time and memory of every rule that ran at this scale: an explicit target, never refreshed by `paper`.
+
+
+rule bench:
+    input:
+        stamp=STAMP,
+    output:
+        directory(RESULTS + "/bench"),
+    params:
+        code=code("bench"),
+    shell:
+        "{LOSSMAP} bench {SCALED}"

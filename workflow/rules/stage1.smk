@@ -1,0 +1,88 @@
+# Stage 1: what the two legs and their fusion find, over the whole corpus and within the gold meetings.
+STAGE1 = config["stages"]["stage1"]
+PINNED = [name for name, arm in STAGE1["arms"].items() if "pin" in arm]
+STUDIES = ["corpus", "inject", "index", "deltas", "sensitivity", "peers"]
+STAGE1_PARTS = [
+    *expand(BUILD + "/stage1/{study}.json", study=STUDIES),
+    *expand(BUILD + "/stage1/pins/{arm}.json", arm=PINNED),
+    *expand(BUILD + "/stage1/arms/{arm}/{file}", arm=STAGE1["arms"], file=["metrics.json", "metrics.md"]),
+    *expand(
+        BUILD + "/stage1/arms/{arm}/{file}",
+        arm=[STAGE1["control"]],
+        file=["per_query.csv.gz", "run.txt.gz", "qrels.txt.gz"],
+    ),
+]
+
+
+rule pin:
+    input:
+        lambda w: expand(BUILD + "/legs/{leg}.npz", leg=STAGE1["arms"][w.arm]["legs"]),
+    output:
+        BUILD + "/stage1/pins/{arm}.json",
+    params:
+        stanza=lambda w: STAGE1["arms"][w.arm],
+        code=code("pin"),
+    resources:
+        engine=1,
+    benchmark:
+        BUILD + "/bench/pin-{arm}.tsv"
+    shell:
+        "{LIVE} pin {wildcards.arm} --stage stage1 {SCALED}"
+
+
+rule measure:
+    input:
+        legs=lambda w: expand(BUILD + "/legs/{leg}.npz", leg=STAGE1["arms"][w.arm]["legs"]),
+        judged=expand(BUILD + "/judge/{key}.npz", key=AT.corpora),
+        cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.corpora),
+        manifest=BUILD + "/index/manifest.json",
+    output:
+        expand(
+            BUILD + "/stage1/arms/{{arm}}/{file}",
+            file=["metrics.json", "metrics.md", "per_query.csv.gz", "run.txt.gz", "qrels.txt.gz"],
+        ),
+    params:
+        stanza=lambda w: STAGE1["arms"][w.arm],
+        code=code("measure"),
+    benchmark:
+        BUILD + "/bench/measure-{arm}.tsv"
+    shell:
+        "{LOSSMAP} measure --arm {wildcards.arm} --stage stage1 {SCALED}"
+
+
+rule study:
+    input:
+        expand(BUILD + "/stage1/arms/{arm}/per_query.csv.gz", arm=STAGE1["arms"]),
+        expand(BUILD + "/legs/{leg}.npz", leg=config["legs"]),
+        expand(BUILD + "/judge/{key}.json", key=AT.corpora),
+        expand(BUILD + "/inject/{key}/manifest.json", key=AT.corpora),
+    output:
+        BUILD + "/stage1/{study}.json",
+    wildcard_constraints:
+        study="|".join(STUDIES),
+    params:
+        contrasts=STAGE1["contrasts"],
+        code=code("study"),
+    benchmark:
+        BUILD + "/bench/study-{study}.tsv"
+    shell:
+        "{LOSSMAP} study {wildcards.study} --stage stage1 {SCALED}"
+
+
+rule stage1:
+    input:
+        parts=STAGE1_PARTS,
+        legs=expand(BUILD + "/legs/{leg}.npz", leg=config["legs"]),
+        cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.corpora),
+        stamp=STAMP,
+    output:
+        directory(RESULTS + "/stage1"),
+    params:
+        rules=lambda w: [f"{glob}={rule}" for glob, rule in {
+            "*.json": "study",
+            "pins/*": "pin",
+            "arms/*": "measure",
+        }.items()],
+        code=code("stage1"),
+    shell:
+        "{LOSSMAP} collect stage1 {SCALED} --parts {input.parts} --inputs {input.legs} {input.cards} --made {params.rules:q}"
