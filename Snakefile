@@ -1,5 +1,6 @@
 """lossmap: corpora -> transcripts -> index -> legs -> rankings -> numbers -> claims -> paper."""
 
+import json
 import sys
 import uuid
 from pathlib import Path
@@ -53,3 +54,10 @@ if AT.scale != "shipped":
 
 
 include: "workflow/rules/paper.smk"
+
+
+onsuccess:
+    # What could not be had is named last, where it is read.
+    for record in map(json.loads, (path.read_text() for path in sorted(Path("build/corpora").glob("*.json")))):
+        if record.get("obtained") is False:
+            print(f"not obtained: {record['key']}: {record['reason']}", file=sys.stderr)

@@ -155,7 +155,7 @@ def _pipeline(verbs: Any) -> None:
     _scaled(verbs, "freeze", _freeze, "freeze one leg").add_argument("leg")
     pin = _scaled(verbs, "pin", _pin, "hold an arm's offline order against the live engine")
     pin.add_argument("arm")
-    pin.add_argument("--stage", default="stage1")
+    pin.add_argument("--chapter", default="stage1")
     _scaled(verbs, "judge", _judge, "gold turns to graded chunk judgements").add_argument("key")
     _measure_options(_scaled(verbs, "measure", _measure, "score one arm from its frozen legs"))
     compare = _scaled(verbs, "compare", _compare, "paired deltas of two arm folders, with intervals")
@@ -201,8 +201,8 @@ def _pin(o: argparse.Namespace) -> None:
     from lossmap.search import freeze
 
     at = layout.load(o.scale)
-    report = freeze.pin_arm(at, o.stage, o.arm)
-    canon.write_json(at.stage(o.stage) / "pins" / f"{o.arm}.json", report)
+    report = freeze.pin_arm(at, o.chapter, o.arm)
+    canon.write_json(at.stage(o.chapter) / "pins" / f"{o.arm}.json", report)
     freeze.require_pinned(report)
 
 
@@ -233,7 +233,7 @@ def _measure(o: argparse.Namespace) -> None:
     name, arm = choose.arm(at, o)
     policy = RelevancePolicy(o.relevance_high, o.relevance_low, o.binary_relevance)
     options = measure.Options(policy, o.limit_queries, o.expect_files)
-    out = o.out or at.stage(o.stage) / "arms" / name
+    out = o.out or at.stage(o.chapter) / "arms" / name
     print(measure.markdown(measure.measure(at, name, arm, out, options)), end="")
 
 
@@ -247,7 +247,7 @@ def _compare(o: argparse.Namespace) -> None:
 def _report(verbs: Any) -> None:
     study = _scaled(verbs, "study", _study, "a study over the arms of a stage")
     study.add_argument("name", choices=["corpus", "inject", "index", "deltas", "sensitivity", "peers"])
-    study.add_argument("--stage", default="stage1")
+    study.add_argument("--chapter", default="stage1")
     collect = _scaled(verbs, "collect", _collect, "copy a stage's parts into its results folder, with the ledger")
     collect.add_argument("stage")
     collect.add_argument("--parts", type=Path, nargs="+", required=True, help="the files to copy")
@@ -271,11 +271,11 @@ def _study(o: argparse.Namespace) -> None:
         "corpus": lambda: canon.read_json(at.corpus(at.corpora[0]) / "corpus.json"),
         "inject": lambda: canon.read_json(at.injection(at.corpora[0]) / "manifest.json"),
         "index": lambda: stage.index_card(at),
-        "deltas": lambda: stage.contrasts(at, o.stage),
-        "sensitivity": lambda: stage.verdicts(at, o.stage),
+        "deltas": lambda: stage.contrasts(at, o.chapter),
+        "sensitivity": lambda: stage.verdicts(at, o.chapter),
         "peers": peers.table,
     }
-    canon.write_json(at.stage(o.stage) / f"{o.name}.json", studies[o.name]())
+    canon.write_json(at.stage(o.chapter) / f"{o.name}.json", studies[o.name]())
 
 
 def _collect(o: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ import lossmap
 
 SOURCE = Path(lossmap.__file__).parent
 FLOORS = [
-    {"errors", "canon", "settings", "transcript", "artifacts", "fuse", "layout"},
+    {"errors", "canon", "settings", "transcript", "artifacts", "fuse", "layout", "progress"},
     {"corpora", "engine", "encode", "synthetic"},
     {"index"},
     {"search", "memory"},

@@ -61,12 +61,12 @@ def test_a_text_is_encoded_once_and_a_killed_writer_leaves_nothing_false(
 ) -> None:
     model = models.get("all-MiniLM-L6-v2")
     monkeypatch.setattr(cache, "VectorCache", lambda m, p: _store(m, p, tmp_path))
-    first, encoded = cache.encode_distinct(model, SENTENCES[:6], "", quiet=True)
+    first, encoded = cache.encode_distinct(model, SENTENCES[:6], "")
     assert encoded == 6
     # A writer killed between vectors and keys: rows without a name.
     with open(tmp_path / "vectors.f32", "ab") as handle:
         handle.write(b"\1" * 700)
-    again, encoded = cache.encode_distinct(model, SENTENCES[5:7] + SENTENCES[:5], "", quiet=True)
+    again, encoded = cache.encode_distinct(model, SENTENCES[5:7] + SENTENCES[:5], "")
     assert encoded == 1
     np.testing.assert_array_equal(again[0], first[5])
     np.testing.assert_array_equal(again[2:], first[:5])

@@ -16,8 +16,20 @@ from lossmap.index.vectors import Vectors
 from lossmap.search import bodies, legs, pin
 
 DIMENSION, CHUNKS, SIZE = 16, 400, 48
-WORDS = """budget colour battery remote price market survey design button screen menu signal recorder
-plastic""".split()
+WORDS = [
+    "budget",
+    "colour",
+    "battery",
+    "remote",
+    "price",
+    "market",
+    "survey",
+    "design",
+    "button",
+    "screen",
+    "menu",
+    "signal",
+]
 
 
 @pytest.fixture(scope="module")

@@ -27,12 +27,13 @@ rule pin:
     benchmark:
         BUILD + "/bench/pin-{arm}.tsv"
     shell:
-        "{LIVE} pin {wildcards.arm} --stage stage1 {SCALED}"
+        "{LIVE} pin {wildcards.arm} --chapter stage1 {SCALED}"
 
 
 rule measure:
     input:
         legs=lambda w: expand(BUILD + "/legs/{leg}.npz", leg=STAGE1["arms"][w.arm]["legs"]),
+        exact=expand(BUILD + "/legs/{leg}.npz", leg=[n for n, leg in config["legs"].items() if leg["kind"] == "exact"]),
         judged=expand(BUILD + "/judge/{key}.npz", key=AT.corpora),
         cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.corpora),
         manifest=BUILD + "/index/manifest.json",
@@ -47,7 +48,7 @@ rule measure:
     benchmark:
         BUILD + "/bench/measure-{arm}.tsv"
     shell:
-        "{LOSSMAP} measure --arm {wildcards.arm} --stage stage1 {SCALED}"
+        "{LOSSMAP} measure --arm {wildcards.arm} --chapter stage1 {SCALED}"
 
 
 rule study:
@@ -66,7 +67,7 @@ rule study:
     benchmark:
         BUILD + "/bench/study-{study}.tsv"
     shell:
-        "{LOSSMAP} study {wildcards.study} --stage stage1 {SCALED}"
+        "{LOSSMAP} study {wildcards.study} --chapter stage1 {SCALED}"
 
 
 rule stage1:

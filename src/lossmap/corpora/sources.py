@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import requests
-from tqdm import tqdm
 
-from lossmap import settings
+from lossmap import progress, settings
 from lossmap.corpora.registry import Stanza
 from lossmap.errors import LossmapError
 
@@ -159,16 +158,15 @@ def _stream(stanza: Stanza, part: Path, have: int) -> None:
         first = next(blocks, b"")
         if not resumed and not first.startswith(GZIP_MAGIC):
             raise _not_gzip(stanza, response.headers.get("Content-Type"), first)
-        with open(part, "ab" if resumed else "wb") as handle, _bar(stanza.key, total, have * resumed) as bar:
+        with (
+            open(part, "ab" if resumed else "wb") as handle,
+            progress.bar(None, f"fetch {stanza.key}", total, "bytes") as bar,
+        ):
+            bar.update(have * resumed)
             while first:
                 handle.write(first)
                 bar.update(len(first))
                 first = next(blocks, b"")
-
-
-def _bar(key: str, total: int, done: int) -> tqdm:
-    """A bar on a terminal; elsewhere the lines before and after a download have to do."""
-    return tqdm(total=total or None, initial=done, unit="B", unit_scale=True, desc=key, disable=None)
 
 
 def _not_gzip(stanza: Stanza, content_type: str | None, first: bytes) -> NotObtainable:

@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
-from lossmap import canon, settings
+from lossmap import canon, progress, settings
 from lossmap.encode.encoder import BATCH, Encoder
 from lossmap.encode.models import Model
 
@@ -71,7 +70,7 @@ def text_key(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def encode_distinct(model: Model, texts: Sequence[str], prompt: str, quiet: bool = False) -> tuple[np.ndarray, int]:
+def encode_distinct(model: Model, texts: Sequence[str], prompt: str) -> tuple[np.ndarray, int]:
     """float32 (n, dimension) for ``n`` distinct texts, and how many of them had to be encoded now."""
     cache = VectorCache(model, prompt)
     keys = [text_key(text) for text in texts]
@@ -79,15 +78,15 @@ def encode_distinct(model: Model, texts: Sequence[str], prompt: str, quiet: bool
         known = cache.positions()
         missing = [i for i, key in enumerate(keys) if key not in known]
         if missing:
-            _fill(cache, Encoder(model), [texts[i] for i in missing], [keys[i] for i in missing], prompt, quiet)
+            _fill(cache, Encoder(model), [texts[i] for i in missing], [keys[i] for i in missing], prompt)
             known = cache.positions()
         return cache.rows([known[key] for key in keys]), len(missing)
 
 
-def _fill(cache: VectorCache, encoder: Encoder, texts: list[str], keys: list[bytes], prompt: str, quiet: bool) -> None:
+def _fill(cache: VectorCache, encoder: Encoder, texts: list[str], keys: list[bytes], prompt: str) -> None:
     pending_keys: list[bytes] = []
     pending: list[np.ndarray] = []
-    bar = tqdm(total=len(texts), desc=f"encode {encoder.model.name}", unit="text", disable=quiet, mininterval=2)
+    bar = progress.bar(None, f"encode {encoder.model.name}", len(texts), "texts")
     for positions, vectors in encoder.batches(texts, prompt):
         pending_keys += [keys[i] for i in positions]
         pending.append(vectors)

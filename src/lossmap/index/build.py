@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 from opensearchpy import OpenSearch, helpers
-from tqdm import tqdm
 
-from lossmap import canon
+from lossmap import canon, progress
 from lossmap.encode import models
 from lossmap.engine import marker, opensearch
 from lossmap.errors import LossmapError
@@ -110,7 +109,7 @@ def _write(
     if not todo:
         return
     client.indices.put_settings(index=index, body={"index": {"refresh_interval": "-1"}})
-    actions = tqdm(_actions(index, rows, passages, todo, model), "index", len(todo), unit="chunk", mininterval=2)
+    actions = progress.bar(_actions(index, rows, passages, todo, model), "index", len(todo), "chunks")
     try:
         helpers.bulk(client, actions, chunk_size=BULK, request_timeout=300, max_retries=2)
     except (helpers.BulkIndexError, OSError) as error:

@@ -16,9 +16,8 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from tqdm import tqdm
 
-from lossmap import canon, transcript
+from lossmap import canon, progress, transcript
 from lossmap.corpora import timing
 from lossmap.engine import marker, postgres
 from lossmap.index.chunk import UNKNOWN_SPEAKER, words
@@ -103,7 +102,8 @@ def inject(
     card = canon.read_json(corpus_folder / "corpus.json")
     counts: Counter[str] = Counter()
     files, turn_rows = [], []
-    for meeting in tqdm(transcript.read_meetings(corpus_folder), desc="inject", unit="meeting", mininterval=2):
+    meetings = transcript.read_meetings(corpus_folder)
+    for meeting in progress.bar(meetings, "inject", len(meetings), "meetings"):
         turns, provenance = timing.timed(meeting.turns)
         placed = place(card["key"], meeting, turns, counts)
         row = _file_row(card["key"], meeting, placed, provenance)

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from tqdm import tqdm
 
-from lossmap import canon
+from lossmap import canon, progress
 from lossmap.engine import postgres
 from lossmap.index import read, split
 from lossmap.index.chunk import OVERLAP_WORDS, SHORT_TURN_WORDS, TARGET_WORDS, UNKNOWN_SPEAKER, Chunk, chunk_file, words
@@ -67,7 +66,7 @@ def build(conn: psycopg.Connection, schema: str, out: Path) -> dict[str, Any]:
     """chunks.jsonl and chunking.json in ``out``, from the segment table."""
     files = read.files(conn, schema)
     rows: list[Row] = []
-    for file, segments in tqdm(read.segments(conn, schema, files), "chunk", len(files), unit="file", mininterval=2):
+    for file, segments in progress.bar(read.segments(conn, schema, files), "chunk", len(files), "files"):
         speakers = tuple(sorted({s.speaker for s in segments} - {UNKNOWN_SPEAKER}))
         chunks = chunk_file(segments, partial(split.sentences, language=file.language))
         rows += [_row(file, index, speakers, chunk) for index, chunk in enumerate(chunks)]

@@ -43,7 +43,12 @@ def _unledgered(name: str, file: str, stage: str) -> NoReturn:
 
 
 def _record(results: documents.Results, file: str, pointer: str, form: str, unit: str, tier: str) -> dict[str, Any]:
-    value = documents.resolve(results.json(file), pointer, file)
+    try:
+        value = documents.resolve(results.json(file), pointer, file)
+    except LossmapError:
+        if results.not_obtained() is None:
+            raise
+        value = None
     return {"value": value, "unit": unit, "format": form, "file": file, "pointer": pointer, "tier": tier}
 
 
@@ -146,8 +151,13 @@ class Book:
 
     @property
     def corpus(self) -> str:
-        """The key of the corpus that Stage 1 scores, read from its rows: smoke scale has a corpus of its own."""
-        return str(self.results.arms("stage1")[0][2]["rows"][0]["corpus"])
+        """The key of the corpus that Stage 1 scores: smoke scale has a corpus of its own."""
+        return str(self.results.json("stage1/corpus.json")["key"])
+
+    @property
+    def not_obtained(self) -> str | None:
+        """The reason why the numbers of this book could not be had; its sentences then say "not obtained"."""
+        return self.results.not_obtained()
 
     def allow(self, file: str, tier: str = "A") -> str:
         """``file`` when it may be shown: ledgered, and of a publishable tier in a public target."""
@@ -165,11 +175,14 @@ class Book:
 
     def record(self, name: str) -> dict[str, Any]:
         """The claim ``name``, compared with the file it points into, and noted as used."""
+        if name not in self.claims and self.not_obtained:
+            return {"value": None, "format": "text"}
         if name not in self.claims:
             unknown("claim", name, self.claims, "use a known id, or add it to paper/claims.yaml")
         claim = self.claims[name]
         file = self.allow(claim["file"], claim["tier"])
-        present = documents.resolve(self.results.json(file), claim["pointer"], file)
+        absent = claim["value"] is None and self.not_obtained
+        present = None if absent else documents.resolve(self.results.json(file), claim["pointer"], file)
         if claim["sha256"] != self.entries[file]["sha256"] or present != claim["value"]:
             raise LossmapError(
                 f"claim '{name}' does not match its source",
@@ -196,7 +209,10 @@ class Book:
     def claim(self, name: str, form: str | None = None) -> str:
         """A measured number as text, in the claim's own format unless ``form`` names another."""
         record = self.record(name)
-        return documents.formatted(record["value"], form or record["format"])
+        return self._text(record["value"], form or record["format"])
+
+    def _text(self, value: Any, form: str) -> str:
+        return documents.NOT_OBTAINED if value is None and self.not_obtained else documents.formatted(value, form)
 
     def published(self, name: str) -> str:
         """A cited number exactly as its document printed it."""
@@ -213,17 +229,21 @@ class Book:
         self, first: str, second: str, above: str = "higher", below: str = "lower", level: str = "the same"
     ) -> str:
         """The word for ``first`` against ``second``: above, below, or level where both print alike at four places."""
-        a, b = (round(self.value(name), 4) for name in (first, second))
+        values = [self.value(name) for name in (first, second)]
+        if None in values:
+            return self._text(None, "text")
+        a, b = (round(value, 4) for value in values)
         return level if a == b else above if a > b else below
 
     def ratio(self, first: str, second: str, form: str = "f2") -> str:
         """``first`` over ``second`` on unrounded values, rounded once."""
-        divisor = self.value(second)
-        return documents.formatted(self.value(first) / divisor if divisor else None, form)
+        part, divisor = self.value(first), self.value(second)
+        return self._text(part / divisor if divisor and part is not None else None, form)
 
     def gap(self, first: str, second: str, form: str = "signed4") -> str:
         """``first`` minus ``second`` on unrounded values, rounded once."""
-        return documents.formatted(self.value(first) - self.value(second), form)
+        values = [self.value(name) for name in (first, second)]
+        return self._text(None if None in values else values[0] - values[1], form)
 
     def share(self, part: str, whole: str, form: str = "pct1") -> str:
         """``part`` as a share of ``whole``."""

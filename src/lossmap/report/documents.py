@@ -36,6 +36,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
 }
 ABSENT = "–"
+NOT_OBTAINED = "not obtained"
 NUMBER = re.compile(r"[\d,.]+%?")
 
 
@@ -96,6 +97,11 @@ class Results:
             self._cache[name] = canon.read_json(self.root / name)
         self.used.add(name)
         return self._cache[name]
+
+    def not_obtained(self) -> str | None:
+        """Why the corpus of Stage 1 could not be had; None where it was."""
+        card = self.json("stage1/corpus.json")
+        return None if card.get("obtained", True) else str(card["reason"])
 
     def arms(self, stage: str) -> list[tuple[str, str, Any]]:
         """(arm id, file name, metrics document) for every arm of a stage, in the order of paper/claims.yaml."""

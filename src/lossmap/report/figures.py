@@ -68,6 +68,8 @@ def _draw_scopes(book: Book, spec: Mapping[str, Any]) -> Figure:
         for row in document["rows"]
         if row["corpus"] == book.corpus and book.allow(file, row["tier"])
     }
+    if not rows:
+        return _placeholder(book)
     present = [c for c in spec["classes"] if any(query_class == c for _, query_class in rows)]
     figure, panels = pyplot.subplots(1, len(present), figsize=(6.4, 2.75), sharey=True, squeeze=False)
     for axes, query_class in zip(panels[0], present, strict=True):
@@ -82,6 +84,13 @@ def _draw_scopes(book: Book, spec: Mapping[str, Any]) -> Figure:
     panels[0][0].set_yticks(range(len(spec["lines"])), [line["label"] for line in spec["lines"]])
     panels[0][0].invert_yaxis()
     _legend(figure, spec["series"])
+    return figure
+
+
+def _placeholder(book: Book) -> Figure:
+    """A figure whose corpus could not be had says so in its place."""
+    figure = pyplot.figure(figsize=(6.4, 0.8))
+    figure.text(0.5, 0.5, f"{documents.NOT_OBTAINED}: {book.not_obtained}", ha="center", va="center", wrap=True)
     return figure
 
 

@@ -108,7 +108,7 @@ def _from_beside(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
             for arm, file, document in metrics:
                 for row in document["rows"]:
                     if arm in block["arms"] and (row["corpus"], row["query_class"]) == (book.corpus, query_class):
-                        yield Row({**base, "source": arm, **row}, file, row["tier"])
+                        yield Row({**base, "source": arm, "ann": document.get("ann"), **row}, file, row["tier"])
 
 
 def _from_data(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
@@ -192,9 +192,11 @@ def build(book: Book, name: str) -> Table:
         if row.file is not None:
             book.allow(row.file, row.tier)
     cells = tuple(tuple(_cell(row, column) for column in spec["columns"]) for row in rows)
-    if not cells and "empty" in spec:
-        cells = ((spec["empty"], *[""] * (len(spec["columns"]) - 1)),)
-    _refuse_empty(name, spec, cells)
+    stand_in = f"{documents.NOT_OBTAINED}: {book.not_obtained}" if book.not_obtained else spec.get("empty")
+    if not cells and stand_in:
+        cells = ((stand_in, *[""] * (len(spec["columns"]) - 1)),)
+    if not book.not_obtained:
+        _refuse_empty(name, spec, cells)
     groups = [_field(row.fields, spec["group"]) for row in rows] if "group" in spec else []
     return Table(
         id=name,

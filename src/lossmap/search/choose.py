@@ -15,7 +15,8 @@ KNOBS = ("size", "leg_depth", "rank_constant")
 
 def add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--arm", help="a stanza of workflow/config/arms.yaml; the other options move its knobs")
-    verb.add_argument("--stage", default="stage1", help="the stage whose stanzas --arm names (default stage1)")
+    verb.add_argument("--chapter", default="stage1", help="the chapter whose stanzas --arm names (default stage1)")
+    verb.add_argument("--stage", choices=["retrieve"], default="retrieve", help="retrieve: the candidate pool")
     verb.add_argument("--search-mode", choices=sorted(MODES))
     verb.add_argument("--scope", choices=["corpus", "gold-files"])
     verb.add_argument("--dense", choices=["exact", "hnsw"])
@@ -27,7 +28,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 def arm(at: Layout, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """(id, stanza) of the arm that ``options`` describe; an unpublished combination gets an id from its parameters."""
-    base = layout.arm(at, options.stage, options.arm) if options.arm else _described(at, options)
+    base = layout.arm(at, options.chapter, options.arm) if options.arm else _described(at, options)
     moved = {knob: value for knob in KNOBS if (value := getattr(options, knob)) is not None}
     stanza = {**base, **moved}
     if base["mode"] == "hybrid" and options.leg_depth is None and options.size is not None:

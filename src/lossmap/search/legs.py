@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 from opensearchpy import OpenSearch, OpenSearchException
-from tqdm import tqdm
 
-from lossmap import canon
+from lossmap import canon, progress
 from lossmap.errors import LossmapError
 from lossmap.index.vectors import Vectors
 from lossmap.search import bodies
@@ -93,7 +92,7 @@ def freeze(
 ) -> Leg:
     """Run ``query(i)`` for every query to ``depth`` hits through multi-search."""
     hits = []
-    bar = tqdm(total=len(queries), desc=f"freeze {meta['leg']}", unit="query", mininterval=2)
+    bar = progress.bar(None, f"freeze {meta['leg']}", len(queries), "queries")
     for begin in range(0, len(queries), BATCH):
         batch = range(begin, min(begin + BATCH, len(queries)))
         hits += list(_search(live, [bodies.request(query(i), depth) for i in batch]))

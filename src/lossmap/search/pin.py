@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 from opensearchpy import OpenSearch
-from tqdm import tqdm
 
-from lossmap import fuse
+from lossmap import fuse, progress
 from lossmap.errors import LossmapError
 
 DIGITS = Decimal(1).scaleb(-10)
@@ -106,7 +105,7 @@ def live_orders(
         return item[0], [row_of[hit["_id"]] for hit in reply["hits"]["hits"]]
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        return dict(tqdm(pool.map(one, requests.items()), "pin", len(requests), unit="query", mininterval=2))
+        return dict(progress.bar(pool.map(one, requests.items()), "pin", len(requests), "queries"))
 
 
 def compare(offline: Callable[[str], Sequence[int]], live: Mapping[str, Sequence[int]]) -> tuple[int, list[Mismatch]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +17,7 @@ from lossmap.judge.evaluate import Evaluation
 from lossmap.judge.qrels import Graded, RelevancePolicy
 from lossmap.layout import Layout
 from lossmap.search import legs, pipeline
-from lossmap.studies import judging
+from lossmap.studies import ann, judging
 
 SCHEMA_VERSION = 1
 
@@ -38,7 +40,8 @@ def ranking(at: Layout, arm: Mapping[str, Any]) -> dict[str, list[tuple[str, flo
 
 
 def measure(at: Layout, arm_id: str, arm: Mapping[str, Any], out: Path, options: Options = Options()) -> dict[str, Any]:
-    """Write metrics.json, metrics.md, per_query.csv.gz, run.txt.gz and qrels.txt.gz into ``out``; the document."""
+    """Write metrics.json and metrics.md, per_query.csv.gz, run and qrels, runinfo.json into ``out``; the document."""
+    begin = time.monotonic()
     manifest = canon.read_json(at.index_folder / "manifest.json")
     check_files(at, manifest, options.expect_files)
     run = ranking(at, arm)
@@ -54,6 +57,8 @@ def measure(at: Layout, arm_id: str, arm: Mapping[str, Any], out: Path, options:
     canon.write_json(out / "metrics.json", document)
     canon.write_text(out / "metrics.md", markdown(document))
     _write_runs(out, arm_id, scored)
+    # The one file that may differ between two runs.
+    canon.write_json(out / "runinfo.json", {"elapsed_seconds": time.monotonic() - begin, "host": platform.platform()})
     return document
 
 
@@ -103,6 +108,7 @@ def _document(
         "relevance_policy": options.policy.card(),
         "retrieval": {"stage": "retrieve", "llm_required": False, "limit_queries": options.limit},
         "index": index_block(manifest),
+        "ann": ann.of_arm(at, arm),
         "hashes": {
             **evaluate.hashes(judged),
             "index": manifest["index_sha256"],

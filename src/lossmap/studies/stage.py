@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from lossmap import canon, layout, transcript
 from lossmap.judge import qrels, runs
 from lossmap.layout import Layout
-from lossmap.search import legs
-from lossmap.studies import compare, judging, sensitivity
+from lossmap.studies import ann, compare, judging, sensitivity
 from lossmap.studies.measure import index_block
-
-DEPTHS = (10, 48)
-LOW_RECALL = 0.5
 
 
 def classes(at: Layout) -> dict[str, str]:
@@ -46,51 +40,6 @@ def verdicts(at: Layout, stage: str) -> dict[str, Any]:
     return {"corpora": out}
 
 
-def ann(at: Layout) -> list[dict[str, Any]]:
-    """Recall of every HNSW leg against the exact leg of its scope, by id and by score.
-
-    By id a hit counts only when the exact list holds the same row. By score it counts when it is as near as the exact
-    list's last: equal texts have equal vectors, and which of them a list ends with is no matter of quality.
-    """
-    stanzas = layout.arms(at)["legs"]
-    exact = {spec["scope"]: legs.load(at.leg(name)) for name, spec in stanzas.items() if spec["kind"] == "exact"}
-    return [
-        _ann_row(name, spec, legs.load(at.leg(name)), exact[spec["scope"]], depth)
-        for name, spec in stanzas.items()
-        if spec["kind"] == "hnsw"
-        for depth in DEPTHS
-    ]
-
-
-def _ann_row(name: str, spec: dict[str, Any], approximate: legs.Leg, exact: legs.Leg, depth: int) -> dict[str, Any]:
-    by_id = legs.recall(approximate, exact, depth)
-    by_score = legs.recall_by_score(approximate, exact, depth)
-    hits = (approximate.rows >= 0).sum(axis=1)
-    return {
-        "leg": name,
-        "scope": spec["scope"],
-        "filter": spec.get("filter", "none"),
-        "k": spec["k"],
-        "depth": depth,
-        "queries": len(by_id),
-        **_spread("recall", by_id),
-        **_spread("recall_by_score", by_score),
-        "hits_mean": float(hits.mean()) if len(hits) else 0.0,
-        "queries_without_hits": int((hits == 0).sum()),
-    }
-
-
-def _spread(name: str, values: np.ndarray) -> dict[str, float | None]:
-    if not len(values):
-        return {f"{name}_{part}": None for part in ("mean", "p5", "min", "low_share")}
-    return {
-        f"{name}_mean": float(values.mean()),
-        f"{name}_p5": float(np.quantile(values, 0.05)),
-        f"{name}_min": float(values.min()),
-        f"{name}_low_share": float((values < LOW_RECALL).mean()),
-    }
-
-
 def index_card(at: Layout) -> dict[str, Any]:
     """index.json: what was injected, chunked, judged and indexed, and how well the graph finds its neighbours."""
     manifest = canon.read_json(at.index_folder / "manifest.json")
@@ -111,5 +60,5 @@ def index_card(at: Layout) -> dict[str, Any]:
         "state": manifest["state"],
         "injection": injections,
         "judgements": judged,
-        "ann": ann(at),
+        "ann": ann.every(at),
     }
