@@ -44,12 +44,16 @@ class Query:
 
 @dataclass(frozen=True)
 class GoldSpan:
-    """Turns ``first`` to ``last`` of one meeting, both included."""
+    """Turns ``first`` to ``last`` of one meeting, both included.
+
+    ``grade`` is the corpus's own judgement of them; None where coverage decides the grade.
+    """
 
     query_id: str
     meeting_id: str
     first: int
     last: int
+    grade: int | None = None
 
 
 def write_corpus(

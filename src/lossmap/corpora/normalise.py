@@ -16,40 +16,52 @@ READERS = {"qmsum": qmsum}
 
 
 def run(at: Layout, key: str) -> dict[str, Any]:
-    """The rule: one corpus of a scale, or an empty one with the reason where its record says "not obtained"."""
-    record = at.raw / f"{key}.json"
+    """The rule: one corpus or query set of a scale, or an empty one with the reason where it could not be had."""
+    name = base(key)
+    record = at.raw / f"{name}.json"
     found = canon.read_json(record) if record.exists() else {}
     if found.get("obtained", True):
         per_domain = at.config["scales"][at.scale]["per_domain"]
         selection = {"per_domain": per_domain} if per_domain else None
-        return normalise(key, at.raw / key, at.corpus(key), selection)
+        return normalise(key, at.raw / name, at.corpus(key), selection)
     return absent(key, at.corpus(key), found["reason"])
+
+
+def base(key: str) -> str:
+    """The corpus of a query set: what is fetched and locked."""
+    return key.partition(".")[0]
 
 
 def absent(key: str, out_dir: Path, reason: str) -> dict[str, Any]:
     """An empty corpus that says why: every later rule runs, and its numbers are shown as not obtained."""
-    stanza = registry.select([key])[0]
-    card = {**_head(key, stanza), "obtained": False, "reason": reason}
+    stanza = registry.query_set(key)
+    card = {**_head(stanza, stanza.tier), "obtained": False, "reason": reason}
     transcript.write_corpus(out_dir, [], [], [], card)
     return card
 
 
 def normalise(key: str, raw_dir: Path, out_dir: Path, selection: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """Write the corpus folder ``out_dir`` from the fetched folder ``raw_dir`` (``.../key``); its corpus.json.
+    """Write the corpus folder ``out_dir`` from the fetched folder ``raw_dir`` (``.../corpus``); its corpus.json.
 
-    ``selection`` is None for everything, or ``{"per_domain": N}``. Raises LossmapError where the raw files are not
-    the locked ones, where the licence evidence changed, and on anything the reader refuses.
+    ``selection`` is None for everything, or ``{"per_domain": N}``. A corpus whose gold points into the meetings of
+    another one (``documents``) reads them beside ``out_dir``. Raises LossmapError where the raw files are not the
+    locked ones, where the licence evidence changed, and on anything the reader refuses.
     """
-    stanza = registry.select([key])[0]
+    stanza, locked = registry.query_set(key), registry.select([base(key)])[0]
     if stanza.reader not in READERS:
         raise LossmapError(
             "a corpus has no reader", where=key, observed=stanza.reader, expected=", ".join(READERS), exit_code=2
         )
-    lock.require(stanza, raw_dir, lock.entry(stanza), f"{fetch.FETCH} --only {key}")
-    reader = READERS[stanza.reader]
-    reading = reader.read(stanza, raw_dir, selection)
+    lock.require(locked, raw_dir, lock.entry(locked), f"{fetch.FETCH} --only {locked.key}")
+    reader, tier = READERS[stanza.reader], stanza.tier
+    if stanza.documents:
+        other = out_dir.parent / stanza.documents
+        tier = max(tier, canon.read_json(other / "corpus.json")["tier"])  # A < B < C: the worst shapes the row
+        reading = reader.read(stanza, raw_dir, selection, documents=transcript.read_meetings(other))
+    else:
+        reading = reader.read(stanza, raw_dir, selection)
     card = {
-        **_head(key, stanza),
+        **_head(stanza, tier),
         "obtained": True,
         "reader": {"name": stanza.reader, "version": reader.VERSION},
         "selection": dict(selection) if selection else None,
@@ -59,6 +71,6 @@ def normalise(key: str, raw_dir: Path, out_dir: Path, selection: Mapping[str, in
     return canon.read_json(out_dir / "corpus.json")
 
 
-def _head(key: str, stanza: registry.Stanza) -> dict[str, Any]:
-    fields = {name: getattr(stanza, name) for name in ("name", "version", "judged_by", "role")}
-    return {"key": key, **fields, **licence.trail(stanza)}
+def _head(stanza: registry.Stanza, tier: str) -> dict[str, Any]:
+    fields = {name: getattr(stanza, name) for name in ("key", "name", "version", "judged_by", "role", "documents")}
+    return {**fields, **licence.trail(stanza), "tier": tier}

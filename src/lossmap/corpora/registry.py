@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ class Stanza:
     reader: str | None
     options: Mapping[str, Any]
     known_defects: tuple[Mapping[str, Any], ...]
+    sets: Mapping[str, Mapping[str, Any]]
+    documents: str | None
 
     @property
     def licence(self) -> str:
@@ -63,7 +65,7 @@ def load() -> dict[str, Stanza]:
 
 
 def _stanza(key: str, fields: Mapping[str, Any]) -> Stanza:
-    absent = {"reason": None, "reader": None, "options": {}, "known_defects": ()}
+    absent = {"reason": None, "reader": None, "options": {}, "known_defects": (), "sets": {}, "documents": None}
     lists = {name: tuple(fields.get(name, ())) for name in ("evidence", "claims", "known_defects")}
     return Stanza(key=key, **{**absent, **fields, **lists})
 
@@ -82,6 +84,25 @@ def select(keys: Iterable[str] | None) -> list[Stanza]:
             exit_code=2,
         )
     return [known[key] for key in wanted]
+
+
+def query_set(key: str) -> Stanza:
+    """The stanza behind ``corpus`` or ``corpus.set``, with the set's options merged into the corpus's own.
+
+    Raises (exit 2) on a corpus or a set that is not registered, and on a corpus that is read by its sets only.
+    """
+    name, _, chosen = key.partition(".")
+    stanza = select([name])[0]
+    if (chosen or None) not in (stanza.sets or {None}):
+        raise LossmapError(
+            "no such query set",
+            where=name,
+            observed=chosen or "the corpus without a set",
+            expected=", ".join(f"{name}.{known}" for known in stanza.sets) or name,
+            next_command="lossmap corpora list",
+            exit_code=2,
+        )
+    return replace(stanza, key=key, options={**stanza.options, **stanza.sets.get(chosen, {})})
 
 
 def raw_folder() -> Path:
