@@ -49,6 +49,7 @@ def _verb(verbs: Any, name: str, run: Handler, text: str) -> argparse.ArgumentPa
 def _scaled(verbs: Any, name: str, run: Handler, text: str) -> argparse.ArgumentParser:
     verb = _verb(verbs, name, run, text)
     verb.add_argument("--scale", default=None, help="smoke, small or full (default: workflow/config/config.yaml)")
+    verb.add_argument("--bench", default=layout.MAIN, help="INDEX or INDEX/CORPUS of workflow/config (default: main)")
     return verb
 
 
@@ -111,7 +112,7 @@ def _corpora_obtain(o: argparse.Namespace) -> None:
 def _corpora_normalise(o: argparse.Namespace) -> None:
     from lossmap.corpora import normalise
 
-    normalise.run(layout.load(o.scale), o.key)
+    normalise.run(layout.load(o.scale, o.bench), o.key)
 
 
 def _engine(verbs: Any) -> None:
@@ -148,7 +149,8 @@ def _pipeline(verbs: Any) -> None:
     inject = _scaled(verbs, "inject", _inject, "a normalised corpus into PostgreSQL")
     inject.add_argument("key")
     _scaled(verbs, "chunk", _chunk, "segments to speaker-turn chunks")
-    _scaled(verbs, "encode", _encode, "texts to vectors, through the content-addressed cache")
+    encode = _scaled(verbs, "encode", _encode, "texts to vectors, through the content-addressed cache")
+    encode.add_argument("what", choices=["passages", "queries"])
     index = _scaled(verbs, "index", _index, "chunks and vectors into OpenSearch, settled and merged")
     for verb in (inject, index):
         verb.add_argument("--force", action="store_true", help="rewrite what is unchanged too")
@@ -167,40 +169,43 @@ def _pipeline(verbs: Any) -> None:
 def _inject(o: argparse.Namespace) -> None:
     from lossmap.index import inject
 
-    _print(inject.run(layout.load(o.scale), o.key, o.force))
+    _print(inject.run(layout.load(o.scale, o.bench), o.key, o.force))
 
 
 def _chunk(o: argparse.Namespace) -> None:
     from lossmap.index import table
 
-    _print(table.run(layout.load(o.scale)))
+    _print(table.run(layout.load(o.scale, o.bench)))
 
 
 def _encode(o: argparse.Namespace) -> None:
     from lossmap.index import vectors
 
-    at = layout.load(o.scale)
-    _print(vectors.run(at, at.config["model"], at.config["header"]))
+    at = layout.load(o.scale, o.bench)
+    if o.what == "queries":
+        _print(vectors.run_queries(at, at.config["model"]))
+    else:
+        _print(vectors.run_passages(at, at.config["model"], at.config["header"]))
 
 
 def _index(o: argparse.Namespace) -> None:
     from lossmap.index import build
 
-    at = layout.load(o.scale)
+    at = layout.load(o.scale, o.bench)
     _print(build.run(at, at.config["model"], at.config["header"], o.force))
 
 
 def _freeze(o: argparse.Namespace) -> None:
     from lossmap.search import freeze
 
-    freeze.freeze(layout.load(o.scale), o.leg)
+    freeze.freeze(layout.load(o.scale, o.bench), o.leg)
 
 
 def _pin(o: argparse.Namespace) -> None:
     from lossmap import canon
     from lossmap.search import freeze
 
-    at = layout.load(o.scale)
+    at = layout.load(o.scale, o.bench)
     report = freeze.pin_arm(at, o.chapter, o.arm)
     canon.write_json(at.stage(o.chapter) / "pins" / f"{o.arm}.json", report)
     freeze.require_pinned(report)
@@ -209,7 +214,7 @@ def _pin(o: argparse.Namespace) -> None:
 def _judge(o: argparse.Namespace) -> None:
     from lossmap.studies import judging
 
-    judging.judge(layout.load(o.scale), o.key)
+    judging.judge(layout.load(o.scale, o.bench), o.key)
 
 
 def _measure_options(verb: argparse.ArgumentParser) -> None:
@@ -229,7 +234,7 @@ def _measure(o: argparse.Namespace) -> None:
     from lossmap.search import choose
     from lossmap.studies import measure
 
-    at = layout.load(o.scale)
+    at = layout.load(o.scale, o.bench)
     name, arm = choose.arm(at, o)
     policy = RelevancePolicy(o.relevance_high, o.relevance_low, o.binary_relevance)
     options = measure.Options(policy, o.limit_queries, o.expect_files)
@@ -240,7 +245,7 @@ def _measure(o: argparse.Namespace) -> None:
 def _compare(o: argparse.Namespace) -> None:
     from lossmap.studies import compare, stage
 
-    classes = stage.classes(layout.load(o.scale))
+    classes = stage.classes(layout.load(o.scale, o.bench))
     print(compare.markdown(compare.compare(o.a, o.b, classes, o.factor)), end="")
 
 
@@ -266,10 +271,10 @@ def _study(o: argparse.Namespace) -> None:
     from lossmap import canon
     from lossmap.studies import peers, stage
 
-    at = layout.load(o.scale)
+    at = layout.load(o.scale, o.bench)
     studies: dict[str, Callable[[], Any]] = {
-        "corpus": lambda: canon.read_json(at.corpus(at.corpora[0]) / "corpus.json"),
-        "inject": lambda: canon.read_json(at.injection(at.corpora[0]) / "manifest.json"),
+        "corpus": lambda: canon.read_json(at.corpus(at.documents[0]) / "corpus.json"),
+        "inject": lambda: canon.read_json(at.injection(at.documents[0]) / "manifest.json"),
         "index": lambda: stage.index_card(at),
         "deltas": lambda: stage.contrasts(at, o.chapter),
         "sensitivity": lambda: stage.verdicts(at, o.chapter),
@@ -281,16 +286,16 @@ def _study(o: argparse.Namespace) -> None:
 def _collect(o: argparse.Namespace) -> None:
     from lossmap.report import collect
 
-    collect.collect(layout.load(o.scale), o.stage, o.parts, o.inputs, o.made)
+    collect.collect(layout.load(o.scale, o.bench), o.stage, o.parts, o.inputs, o.made)
 
 
 def _bench(o: argparse.Namespace) -> None:
     from lossmap.report import bench
 
-    bench.run(layout.load(o.scale))
+    bench.run(layout.load(o.scale, o.bench))
 
 
 def _render(o: argparse.Namespace) -> None:
     from lossmap.report import products
 
-    products.render_product(layout.load(o.scale), o.product)
+    products.render_product(layout.load(o.scale, o.bench), o.product)

@@ -12,16 +12,22 @@ import yaml
 from lossmap import settings
 from lossmap.errors import LossmapError
 
+MAIN = "main"
 CORPUS_FILES = ("meetings.jsonl", "queries.jsonl", "gold.jsonl", "corpus.json")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Folders below build/<scale>; ``results`` is the committed folder at full scale only."""
+    """Folders below build/<scale>; ``results`` is the committed folder at full scale only.
+
+    A bench is an index and the queries that are scored over it: ``bench`` is ``index`` for all queries of that index,
+    or ``index/corpus`` for those of one corpus.
+    """
 
     root: Path
     scale: str
     config: dict[str, Any]
+    bench: str = MAIN
 
     @property
     def build(self) -> Path:
@@ -37,34 +43,58 @@ class Layout:
         return self.root / "build" / "corpora"
 
     @property
-    def corpora(self) -> list[str]:
-        """Keys of the corpora of this scale; none where only committed results are rendered."""
-        return self.config["scales"].get(self.scale, {"corpora": []})["corpora"]
+    def index(self) -> str:
+        return self.bench.partition("/")[0]
+
+    @property
+    def stanza(self) -> dict[str, Any]:
+        """The index of this bench in config.yaml: documents, scored, timings; nothing where results are only rendered."""
+        indexes = self.config["scales"].get(self.scale, {}).get("indexes", {})
+        return indexes.get(self.index, {"documents": [], "scored": []})
+
+    @property
+    def documents(self) -> list[str]:
+        """Keys of the corpora whose meetings the index holds."""
+        return self.stanza["documents"]
+
+    @property
+    def scored(self) -> list[str]:
+        """Keys of the corpora whose queries this bench asks."""
+        only = self.bench.partition("/")[2]
+        return [only] if only else self.stanza["scored"]
 
     def corpus(self, key: str) -> Path:
         return self.build / "corpora" / key
 
     def injection(self, key: str) -> Path:
-        return self.build / "inject" / key
+        return self.build / "inject" / self.index / key
 
     @property
     def index_folder(self) -> Path:
-        return self.build / "index"
+        return self.build / "index" / self.index
+
+    @property
+    def query_vectors(self) -> Path:
+        return self.build / "queries" / f"{self.bench}.npz"
+
+    def judged(self, key: str) -> Path:
+        """Judgements of a corpus over this index; suffixes .npz, .json, .qrels.gz are added."""
+        return self.build / "judge" / self.index / key
 
     @property
     def index_name(self) -> str:
-        return f"lossmap-{self.scale}"
+        return f"lossmap-{self.scale}-{self.index}"
 
     @property
     def schema(self) -> str:
-        return f"lossmap_{self.scale}"
+        return f"lossmap_{self.scale}_{self.index}".replace("-", "_")
 
     def leg(self, name: str) -> Path:
-        return self.build / "legs" / f"{name}.npz"
+        return self.build / "legs" / self.bench / f"{name}.npz"
 
     def stage(self, name: str) -> Path:
         """The parts of a stage, one folder an arm; the stage rule copies them to results."""
-        return self.build / name
+        return self.build / "stages" / name
 
 
 @functools.cache
@@ -73,13 +103,13 @@ def _yaml(root: Path, name: str) -> dict[str, Any]:
         return yaml.safe_load(handle)
 
 
-def load(scale: str | None = None) -> Layout:
+def load(scale: str | None = None, bench: str = MAIN) -> Layout:
     root = settings.load().root
     config = _yaml(root, "config.yaml")
     scale = scale or config["scale"]
     if scale not in config["scales"] and scale != "shipped":
         raise LossmapError("unknown scale", observed=scale, expected=[*config["scales"], "shipped"], exit_code=2)
-    return Layout(root, scale, config)
+    return Layout(root, scale, config, bench)
 
 
 def stanza(layout: Layout, name: str, key: str) -> dict[str, Any]:

@@ -71,6 +71,11 @@ def write_corpus(
     canon.write_json(folder / "corpus.json", {**card, "counts": counts, "files": files})
 
 
+def read_card(folder: Path) -> dict[str, Any]:
+    """corpus.json: key, licence, counts, and ``documents``, the corpus whose meetings the gold points into, if another."""
+    return canon.read_json(folder / "corpus.json")
+
+
 def read_meetings(folder: Path) -> list[Meeting]:
     return [
         Meeting(**{**row, "turns": tuple(Turn(**turn) for turn in row["turns"])})

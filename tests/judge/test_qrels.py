@@ -177,3 +177,14 @@ def test_rows_are_read_from_the_contract_files(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text(chunk)
     assert qrels.read_turns(tmp_path / "t.jsonl") == [TurnRow("f", 0, "A", 0.0, 1.5, 4)]
     assert qrels.read_chunks(tmp_path / "c.jsonl") == [ChunkDoc("f", 0, "A", 0.0, 1.5)]
+
+
+def test_a_corpus_with_grades_of_its_own_keeps_the_highest_and_binary_flattens_it() -> None:
+    turns = [TurnRow("f", i, "A", 10.0 * i, 10.0 * i + 10, 10) for i in range(4)]
+    chunks = [ChunkDoc("f", 0, "A", 0.0, 20.0), ChunkDoc("f", 1, "A", 20.0, 40.0)]
+    gold = [GoldSpan("q", "m", 0, 0, 1), GoldSpan("q", "m", 1, 1, 2), GoldSpan("q", "m", 3, 3, 1)]
+    cover = qrels.coverage(qrels.overlaps(turns, chunks), ["q"], gold, {"m": "f"})
+    assert qrels.grade(cover).qrels == {"q": {"f_0": 2, "f_1": 1}}
+    # Neither threshold touches a grade that the corpus gave.
+    assert qrels.grade(cover, RelevancePolicy(high=0.9, low=0.8)).qrels == {"q": {"f_0": 2, "f_1": 1}}
+    assert qrels.grade(cover, RelevancePolicy(binary=True)).qrels == {"q": {"f_0": 1, "f_1": 1}}

@@ -1,6 +1,16 @@
 # Licence-gated fetch and normalisation. A corpus that cannot be had is recorded; strict makes it an error.
 
 
+wildcard_constraints:
+    key="[a-z0-9.-]+",
+
+
+def documents_of(key):
+    """The corpus whose meetings the gold of ``key`` points into, where that is another one."""
+    stanza = layout.stanza(AT, "corpora.yaml", "corpora")[key.partition(".")[0]]
+    return [stanza["documents"]] if "documents" in stanza else []
+
+
 rule obtain:
     output:
         "build/corpora/{key}.json",
@@ -15,7 +25,8 @@ rule obtain:
 
 rule normalise:
     input:
-        "build/corpora/{key}.json",
+        lambda w: f"build/corpora/{w.key.partition('.')[0]}.json",
+        lambda w: [f"{BUILD}/corpora/{other}/{part}" for other in documents_of(w.key) for part in layout.CORPUS_FILES],
     output:
         expand(BUILD + "/corpora/{{key}}/{part}", part=layout.CORPUS_FILES),
     params:

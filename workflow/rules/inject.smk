@@ -1,101 +1,123 @@
 # Normalised corpora -> PostgreSQL -> chunks -> vectors -> a settled index.
 
 
+wildcard_constraints:
+    index="[a-z0-9-]+",
+    bench="[a-z0-9-]+(/[a-z0-9.-]+)?",
+    leg="[a-z0-9-]+",
+
+
+def bench(name):
+    """The layout of a bench: an index, or an index and one corpus whose queries are asked over it."""
+    return layout.load(AT.scale, name)
+
+
 rule inject:
     input:
         expand(BUILD + "/corpora/{{key}}/{part}", part=layout.CORPUS_FILES),
     output:
-        expand(BUILD + "/inject/{{key}}/{part}", part=["manifest.json", "files.jsonl", "turns.jsonl"]),
+        expand(BUILD + "/inject/{{index}}/{{key}}/{part}", part=["manifest.json", "files.jsonl", "turns.jsonl"]),
     params:
         code=code("inject"),
     resources:
         engine=1,
     benchmark:
-        BUILD + "/bench/inject-{key}.tsv"
+        BUILD + "/bench/inject-{index}-{key}.tsv"
     shell:
-        "{LIVE} inject {wildcards.key} {SCALED}"
+        "{LIVE} inject {wildcards.key} {SCALED} --bench {wildcards.index}"
 
 
 rule chunk:
     input:
-        expand(BUILD + "/inject/{key}/files.jsonl", key=AT.corpora),
+        lambda w: expand(BUILD + "/inject/{index}/{key}/files.jsonl", index=w.index, key=bench(w.index).documents),
     output:
-        BUILD + "/index/chunks.jsonl",
-        BUILD + "/index/chunking.json",
+        BUILD + "/index/{index}/chunks.jsonl",
+        BUILD + "/index/{index}/chunking.json",
     params:
         code=code("chunk"),
     resources:
         engine=1,
     benchmark:
-        BUILD + "/bench/chunk.tsv"
+        BUILD + "/bench/chunk-{index}.tsv"
     shell:
-        "{LIVE} chunk {SCALED}"
+        "{LIVE} chunk {SCALED} --bench {wildcards.index}"
 
 
-rule encode:
+rule encode_passages:
     input:
-        BUILD + "/index/chunks.jsonl",
-        expand(BUILD + "/corpora/{key}/queries.jsonl", key=AT.corpora),
+        BUILD + "/index/{index}/chunks.jsonl",
     output:
-        BUILD + "/index/passages.npz",
-        BUILD + "/index/queries.npz",
+        BUILD + "/index/{index}/passages.npz",
     params:
         model=layout.stanza(AT, "models.yaml", config["model"]),
         header=config["header"],
         code=code("encode"),
     threads: workflow.cores
     benchmark:
-        BUILD + "/bench/encode.tsv"
+        BUILD + "/bench/encode-{index}.tsv"
     shell:
-        "{LOSSMAP} encode {SCALED}"
+        "{LOSSMAP} encode passages {SCALED} --bench {wildcards.index}"
+
+
+rule encode_queries:
+    input:
+        lambda w: expand(BUILD + "/corpora/{key}/queries.jsonl", key=bench(w.bench).scored),
+    output:
+        BUILD + "/queries/{bench}.npz",
+    params:
+        model=layout.stanza(AT, "models.yaml", config["model"]),
+        code=code("encode"),
+    threads: workflow.cores
+    shell:
+        "{LOSSMAP} encode queries {SCALED} --bench {wildcards.bench}"
 
 
 rule index:
     input:
-        BUILD + "/index/chunks.jsonl",
-        BUILD + "/index/chunking.json",
-        BUILD + "/index/passages.npz",
+        BUILD + "/index/{index}/chunks.jsonl",
+        BUILD + "/index/{index}/chunking.json",
+        BUILD + "/index/{index}/passages.npz",
     output:
-        BUILD + "/index/manifest.json",
+        BUILD + "/index/{index}/manifest.json",
     params:
         code=code("index"),
     resources:
         engine=1,
     benchmark:
-        BUILD + "/bench/index.tsv"
+        BUILD + "/bench/index-{index}.tsv"
     shell:
-        "{LIVE} index {SCALED}"
+        "{LIVE} index {SCALED} --bench {wildcards.index}"
 
 
 rule freeze:
     input:
-        BUILD + "/index/manifest.json",
-        BUILD + "/index/queries.npz",
-        expand(BUILD + "/corpora/{key}/gold.jsonl", key=AT.corpora),
+        lambda w: f"{BUILD}/index/{bench(w.bench).index}/manifest.json",
+        BUILD + "/queries/{bench}.npz",
+        lambda w: expand(BUILD + "/corpora/{key}/gold.jsonl", key=bench(w.bench).scored),
     output:
-        BUILD + "/legs/{leg}.npz",
+        BUILD + "/legs/{bench}/{leg}.npz",
     params:
         stanza=lambda w: config["legs"][w.leg],
         code=code("freeze"),
     resources:
         engine=1,
     benchmark:
-        BUILD + "/bench/freeze-{leg}.tsv"
+        BUILD + "/bench/freeze-{bench}-{leg}.tsv"
     shell:
-        "{LIVE} freeze {wildcards.leg} {SCALED}"
+        "{LIVE} freeze {wildcards.leg} {SCALED} --bench {wildcards.bench}"
 
 
 rule judge:
     input:
-        BUILD + "/index/chunks.jsonl",
-        BUILD + "/inject/{key}/turns.jsonl",
+        BUILD + "/index/{index}/chunks.jsonl",
+        lambda w: f"{BUILD}/inject/{w.index}/{(documents_of(w.key) or [w.key])[0]}/turns.jsonl",
         BUILD + "/corpora/{key}/gold.jsonl",
         BUILD + "/corpora/{key}/queries.jsonl",
     output:
-        expand(BUILD + "/judge/{{key}}{suffix}", suffix=[".npz", ".json", ".qrels.gz"]),
+        expand(BUILD + "/judge/{{index}}/{{key}}{suffix}", suffix=[".npz", ".json", ".qrels.gz"]),
     params:
         code=code("judge"),
     benchmark:
-        BUILD + "/bench/judge-{key}.tsv"
+        BUILD + "/bench/judge-{index}-{key}.tsv"
     shell:
-        "{LOSSMAP} judge {wildcards.key} {SCALED}"
+        "{LOSSMAP} judge {wildcards.key} {SCALED} --bench {wildcards.index}"

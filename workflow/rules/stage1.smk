@@ -3,11 +3,11 @@ STAGE1 = config["stages"]["stage1"]
 PINNED = [name for name, arm in STAGE1["arms"].items() if "pin" in arm]
 STUDIES = ["corpus", "inject", "index", "deltas", "sensitivity", "peers"]
 STAGE1_PARTS = [
-    *expand(BUILD + "/stage1/{study}.json", study=STUDIES),
-    *expand(BUILD + "/stage1/pins/{arm}.json", arm=PINNED),
-    *expand(BUILD + "/stage1/arms/{arm}/{file}", arm=STAGE1["arms"], file=["metrics.json", "metrics.md"]),
+    *expand(BUILD + "/stages/stage1/{study}.json", study=STUDIES),
+    *expand(BUILD + "/stages/stage1/pins/{arm}.json", arm=PINNED),
+    *expand(BUILD + "/stages/stage1/arms/{arm}/{file}", arm=STAGE1["arms"], file=["metrics.json", "metrics.md"]),
     *expand(
-        BUILD + "/stage1/arms/{arm}/{file}",
+        BUILD + "/stages/stage1/arms/{arm}/{file}",
         arm=[STAGE1["control"]],
         file=["per_query.csv.gz", "run.txt.gz", "qrels.txt.gz"],
     ),
@@ -16,9 +16,9 @@ STAGE1_PARTS = [
 
 rule pin:
     input:
-        lambda w: expand(BUILD + "/legs/{leg}.npz", leg=STAGE1["arms"][w.arm]["legs"]),
+        lambda w: expand(BUILD + "/legs/main/{leg}.npz", leg=STAGE1["arms"][w.arm]["legs"]),
     output:
-        BUILD + "/stage1/pins/{arm}.json",
+        BUILD + "/stages/stage1/pins/{arm}.json",
     params:
         stanza=lambda w: STAGE1["arms"][w.arm],
         code=code("pin"),
@@ -32,14 +32,14 @@ rule pin:
 
 rule measure:
     input:
-        legs=lambda w: expand(BUILD + "/legs/{leg}.npz", leg=STAGE1["arms"][w.arm]["legs"]),
-        exact=expand(BUILD + "/legs/{leg}.npz", leg=[n for n, leg in config["legs"].items() if leg["kind"] == "exact"]),
-        judged=expand(BUILD + "/judge/{key}.npz", key=AT.corpora),
-        cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.corpora),
-        manifest=BUILD + "/index/manifest.json",
+        legs=lambda w: expand(BUILD + "/legs/main/{leg}.npz", leg=STAGE1["arms"][w.arm]["legs"]),
+        exact=expand(BUILD + "/legs/main/{leg}.npz", leg=[n for n, leg in config["legs"].items() if leg["kind"] == "exact"]),
+        judged=expand(BUILD + "/judge/main/{key}.npz", key=AT.scored),
+        cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.scored),
+        manifest=BUILD + "/index/main/manifest.json",
     output:
         expand(
-            BUILD + "/stage1/arms/{{arm}}/{file}",
+            BUILD + "/stages/stage1/arms/{{arm}}/{file}",
             file=["metrics.json", "metrics.md", "per_query.csv.gz", "run.txt.gz", "qrels.txt.gz"],
         ),
     params:
@@ -53,12 +53,12 @@ rule measure:
 
 rule study:
     input:
-        expand(BUILD + "/stage1/arms/{arm}/per_query.csv.gz", arm=STAGE1["arms"]),
-        expand(BUILD + "/legs/{leg}.npz", leg=config["legs"]),
-        expand(BUILD + "/judge/{key}.json", key=AT.corpora),
-        expand(BUILD + "/inject/{key}/manifest.json", key=AT.corpora),
+        expand(BUILD + "/stages/stage1/arms/{arm}/per_query.csv.gz", arm=STAGE1["arms"]),
+        expand(BUILD + "/legs/main/{leg}.npz", leg=config["legs"]),
+        expand(BUILD + "/judge/main/{key}.json", key=AT.scored),
+        expand(BUILD + "/inject/main/{key}/manifest.json", key=AT.documents),
     output:
-        BUILD + "/stage1/{study}.json",
+        BUILD + "/stages/stage1/{study}.json",
     wildcard_constraints:
         study="|".join(STUDIES),
     params:
@@ -73,8 +73,8 @@ rule study:
 rule stage1:
     input:
         parts=STAGE1_PARTS,
-        legs=expand(BUILD + "/legs/{leg}.npz", leg=config["legs"]),
-        cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.corpora),
+        legs=expand(BUILD + "/legs/main/{leg}.npz", leg=config["legs"]),
+        cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.scored),
         stamp=STAMP,
     output:
         directory(RESULTS + "/stage1"),

@@ -50,6 +50,12 @@ def name_uuid(*parts: object) -> uuid.UUID:
     return uuid.uuid5(NAMESPACE, UNIT.join(map(str, parts)))
 
 
+def files_of(at: Layout, key: str, meetings: Iterable[str]) -> dict[str, str]:
+    """Meeting id to file uuid, for the meetings that the gold of corpus ``key`` names."""
+    owner = transcript.read_card(at.corpus(key)).get("documents") or key
+    return {meeting: str(name_uuid("file", owner, meeting)) for meeting in meetings}
+
+
 def content_sha256(meeting: Meeting) -> str:
     """Hash over speakers and texts in order; times excluded."""
     body = "\x1e".join(f"{turn.speaker}{UNIT}{turn.text}" for turn in meeting.turns)

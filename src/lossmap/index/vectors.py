@@ -46,21 +46,25 @@ def load(path: Path) -> Vectors:
         return Vectors(data["distinct"], data["inverse"])
 
 
-def run(at: Layout, model: str, header: str) -> dict[str, Any]:
-    """The rule: passages.npz and queries.npz; how many texts were new to the cache."""
-    texts = {
-        "passages": ("passage", [table.embedding_text(header, row) for row in table.load(at.index_folder)]),
-        "queries": ("query", [query.text for query in queries(at)]),
-    }
-    report: dict[str, Any] = {}
-    for name, (kind, of_kind) in texts.items():
-        value, encoded = of(model, kind, of_kind)
-        save(at.index_folder / f"{name}.npz", value)
-        report[name] = {"texts": len(of_kind), "distinct": len(value.distinct), "encoded_now": encoded}
-    return report
+def run_passages(at: Layout, model: str, header: str) -> dict[str, int]:
+    """The rule: passages.npz of an index."""
+    texts = [table.embedding_text(header, row) for row in table.load(at.index_folder)]
+    return _write(at.index_folder / "passages.npz", model, "passage", texts)
+
+
+def run_queries(at: Layout, model: str) -> dict[str, int]:
+    """The rule: the vectors of the queries of a bench."""
+    return _write(at.query_vectors, model, "query", [query.text for query in queries(at)])
+
+
+def _write(path: Path, model: str, kind: str, texts: Sequence[str]) -> dict[str, int]:
+    """How many texts there are, how many differ, and how many were new to the cache."""
+    value, encoded = of(model, kind, texts)
+    save(path, value)
+    return {"texts": len(texts), "distinct": len(value.distinct), "encoded_now": encoded}
 
 
 def queries(at: Layout) -> list[transcript.Query]:
-    """Every query of every corpus of this scale, by id: the order of queries.npz and of every leg."""
-    found = [query for key in at.corpora for query in transcript.read_queries(at.corpus(key))]
+    """Every query of a bench, by id: the order of its vectors and of every leg."""
+    found = [query for key in at.scored for query in transcript.read_queries(at.corpus(key))]
     return sorted(found, key=lambda query: query.query_id)

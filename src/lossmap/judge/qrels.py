@@ -97,13 +97,17 @@ class Overlaps:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Per query the chunks with coverage > 0: ``chunk[start[q]:start[q + 1]]`` (rows of ``doc_ids``) and ``share``."""
+    """Per query the chunks with coverage > 0: ``chunk[start[q]:start[q + 1]]`` (rows of ``doc_ids``) and ``share``.
+
+    ``grades`` is the corpus's own grade of each, the highest of the gold turns it touches; 0 where coverage decides.
+    """
 
     query_ids: tuple[str, ...]
     doc_ids: NDArray[np.object_]
     start: Ints
     chunk: Ints
     share: Floats
+    grades: Ints
     unjudgeable: Mapping[str, str]
     unmatched_chunks: int
 
@@ -207,14 +211,15 @@ def coverage(pairs: Overlaps, query_ids: Iterable[str], gold: Iterable[GoldSpan]
         spans[span.query_id].append(span)
     rows_of_file = _rows_by_file(pairs.turns)
     ids = tuple(sorted(set(query_ids)))
-    chunks, shares = [np.empty(0, np.int64)], [np.empty(0)]
+    chunks, shares, grades = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0, np.int64)]
     reasons: dict[str, str] = {}
     for query_id in ids:
         mine = spans.get(query_id, [])
         missing = any(span.meeting_id not in files or files[span.meeting_id] not in rows_of_file for span in mine)
-        chunk, share = _shares(pairs, _gold_rows([] if missing else mine, files, rows_of_file))
+        chunk, share, own = _shares(pairs, *_gold_rows([] if missing else mine, files, rows_of_file))
         chunks.append(chunk)
         shares.append(share)
+        grades.append(own)
         if not len(chunk):
             reasons[query_id] = NO_SPAN if not mine else NOT_INJECTED if missing else NO_CHUNK
     return Coverage(
@@ -223,6 +228,7 @@ def coverage(pairs: Overlaps, query_ids: Iterable[str], gold: Iterable[GoldSpan]
         start=np.cumsum([len(part) for part in chunks]),
         chunk=np.concatenate(chunks),
         share=np.concatenate(shares),
+        grades=np.concatenate(grades),
         unjudgeable=reasons,
         unmatched_chunks=int(np.count_nonzero(pairs.total == 0)),
     )
@@ -240,22 +246,33 @@ def _rows_by_file(turns: Sequence[TurnRow]) -> dict[str, tuple[int, Ints]]:
 
 def _gold_rows(
     spans: Iterable[GoldSpan], files: Mapping[str, str], rows_of_file: Mapping[str, tuple[int, Ints]]
-) -> Ints:
-    """Turn rows that the spans cover, ascending, each once."""
-    parts = [np.empty(0, np.int64)]
+) -> tuple[Ints, Ints]:
+    """Turn rows that the spans cover, ascending, each once, and the highest upstream grade of each (0 for none)."""
+    parts, own = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for span in spans:
         row, numbers = rows_of_file[files[span.meeting_id]]
         low, high = np.searchsorted(numbers, (span.first, span.last + 1))
         parts.append(np.arange(row + low, row + high))
-    return np.unique(np.concatenate(parts))
+        own.append(np.full(high - low, span.grade or 0))
+    rows, place = np.unique(np.concatenate(parts), return_inverse=True)
+    return rows, _highest(np.concatenate(own), place, len(rows))
 
 
-def _shares(pairs: Overlaps, gold_rows: Ints) -> tuple[Ints, Floats]:
-    """Chunk rows (ascending) that the gold turns touch, and the gold share of each."""
+def _highest(values: Ints, place: Ints, size: int) -> Ints:
+    """The largest of the ``values`` that fall into each of ``size`` places."""
+    out = np.zeros(size, np.int64)
+    np.maximum.at(out, place, values)
+    return out
+
+
+def _shares(pairs: Overlaps, gold_rows: Ints, own: Ints) -> tuple[Ints, Floats, Ints]:
+    """Chunk rows (ascending) that the gold turns touch, the gold share of each, and its highest upstream grade."""
     low = pairs.start[gold_rows]
-    mine = _ranges(low, pairs.start[gold_rows + 1] - low)
+    count = pairs.start[gold_rows + 1] - low
+    mine = _ranges(low, count)
     chunk, place = np.unique(pairs.chunk[mine], return_inverse=True)
-    return chunk, np.bincount(place, pairs.weight[mine], len(chunk)) / pairs.total[chunk]
+    share = np.bincount(place, pairs.weight[mine], len(chunk)) / pairs.total[chunk]
+    return chunk, share, _highest(np.repeat(own, count), place, len(chunk))
 
 
 def _ranges(low: Ints, count: Ints) -> Ints:
@@ -267,7 +284,8 @@ def grade(cover: Coverage, policy: RelevancePolicy = RelevancePolicy()) -> Grade
     """Judgements (grades > 0 only) under ``policy``; queries left without any are dropped with a reason."""
     share = cover.share
     high = np.where((share >= policy.high) & (not policy.binary), 2, 1)
-    grades = np.where(share <= policy.low, 0, high)
+    by_coverage = np.where(share <= policy.low, 0, high)
+    grades = np.where(cover.grades > 0, np.minimum(cover.grades, 1) if policy.binary else cover.grades, by_coverage)
     qrels: Qrels = {}
     dropped = dict(cover.unjudgeable)
     for place, query_id in enumerate(cover.query_ids):

@@ -15,10 +15,12 @@ from lossmap.report import collect, ledger
 def run(at: Layout) -> dict[str, Any]:
     """results/bench: rules.json with seconds and resident MiB of each rule, and what the two servers hold."""
     rows = []
-    for path in sorted((at.build / "bench").glob("*.tsv")):
+    folder = at.build / "bench"
+    for path in sorted(folder.rglob("*.tsv")):
+        rule = path.relative_to(folder).with_suffix("").as_posix()
         with open(path, encoding="utf-8", newline="") as handle:
             for row in csv.DictReader(handle, delimiter="\t"):
-                rows.append({"rule": path.stem, "seconds": float(row["s"]), "max_rss_mib": _number(row["max_rss"])})
+                rows.append({"rule": rule, "seconds": float(row["s"]), "max_rss_mib": _number(row["max_rss"])})
     servers = {
         name: {"version": state.get("version"), "rss_mib": (state.get("rss_bytes") or 0) / 2**20}
         for name, state in engine.status().items()

@@ -22,7 +22,7 @@ from lossmap.transcript import Query
 
 @dataclass(frozen=True)
 class Bench:
-    """What freezing and pinning need of one scale, loaded when first used."""
+    """What freezing and pinning need of one bench, loaded when first used."""
 
     at: Layout
 
@@ -36,21 +36,23 @@ class Bench:
 
     @cached_property
     def queries(self) -> list[Query]:
-        """Every query of every corpus of this scale, by id."""
+        """Every query of this bench, by id."""
         return vectors.queries(self.at)
 
     @cached_property
     def gold_files(self) -> dict[str, list[str]]:
         """Query id to the uuids of the files that hold its gold."""
         files: defaultdict[str, set[str]] = defaultdict(set)
-        for key in self.at.corpora:
-            for span in transcript.read_gold(self.at.corpus(key)):
-                files[span.query_id].add(str(inject.name_uuid("file", key, span.meeting_id)))
+        for key in self.at.scored:
+            gold = transcript.read_gold(self.at.corpus(key))
+            uuid_of = inject.files_of(self.at, key, {span.meeting_id for span in gold})
+            for span in gold:
+                files[span.query_id].add(uuid_of[span.meeting_id])
         return {query_id: sorted(uuids) for query_id, uuids in files.items()}
 
     @cached_property
     def query_vectors(self) -> np.ndarray:
-        value = vectors.load(self.at.index_folder / "queries.npz")
+        value = vectors.load(self.at.query_vectors)
         return value.distinct[value.inverse]
 
     @cached_property

@@ -35,21 +35,22 @@ class Corpus:
 
 
 def judge(at: Layout, key: str) -> Coverage:
-    """Match the injected turns of one corpus with the indexed chunks; written below build/<scale>/judge."""
-    turns = qrels.read_turns(at.injection(key) / "turns.jsonl")
+    """Match the injected turns of one corpus with the indexed chunks; written below build/<scale>/judge/<index>."""
+    owner = transcript.read_card(at.corpus(key)).get("documents") or key
+    turns = qrels.read_turns(at.injection(owner) / "turns.jsonl")
     files = {turn.file_uuid for turn in turns}
     chunks = [c for c in qrels.read_chunks(at.index_folder / "chunks.jsonl") if c.file_uuid in files]
     queries = [q.query_id for q in transcript.read_queries(at.corpus(key))]
     gold = transcript.read_gold(at.corpus(key))
-    uuid_of = {span.meeting_id: str(inject.name_uuid("file", key, span.meeting_id)) for span in gold}
+    uuid_of = inject.files_of(at, key, {span.meeting_id for span in gold})
     cover = qrels.coverage(qrels.overlaps(turns, chunks), queries, gold, uuid_of)
     _save(at, key, cover)
     return cover
 
 
 def _save(at: Layout, key: str, cover: Coverage) -> None:
-    folder = at.build / "judge"
-    with canon.atomic(folder / f"{key}.npz") as handle:
+    stem = at.judged(key)
+    with canon.atomic(stem.with_name(f"{key}.npz")) as handle:
         np.savez(
             handle,
             query_ids=np.array(cover.query_ids, str),
@@ -57,20 +58,21 @@ def _save(at: Layout, key: str, cover: Coverage) -> None:
             start=cover.start,
             chunk=cover.chunk,
             share=cover.share,
+            grades=cover.grades,
             rest=np.array(canon.line({"unjudgeable": cover.unjudgeable, "unmatched": cover.unmatched_chunks})),
         )
     graded = qrels.grade(cover)
-    qrels.write_qrels(folder / f"{key}.qrels.gz", graded.qrels)
-    canon.write_json(folder / f"{key}.json", graded.summary())
+    qrels.write_qrels(stem.with_name(f"{key}.qrels.gz"), graded.qrels)
+    canon.write_json(stem.with_name(f"{key}.json"), graded.summary())
 
 
 def load(at: Layout, key: str) -> Corpus:
     """Everything that scoring one corpus needs."""
-    with np.load(at.build / "judge" / f"{key}.npz") as data:
+    with np.load(at.judged(key).with_name(f"{key}.npz")) as data:
         rest = json.loads(str(data["rest"]))
         cover = Coverage(
             tuple(data["query_ids"].tolist()), data["doc_ids"].astype(object), data["start"], data["chunk"],
-            data["share"], rest["unjudgeable"], rest["unmatched"],
+            data["share"], data["grades"], rest["unjudgeable"], rest["unmatched"],
         )  # fmt: skip
-    card = canon.read_json(at.corpus(key) / "corpus.json")
+    card = transcript.read_card(at.corpus(key))
     return Corpus(card, transcript.read_queries(at.corpus(key)), cover)

@@ -46,7 +46,7 @@ def measure(at: Layout, arm_id: str, arm: Mapping[str, Any], out: Path, options:
     check_files(at, manifest, options.expect_files)
     run = ranking(at, arm)
     scored: list[tuple[judging.Corpus, Graded, Evaluation]] = []
-    for key in at.corpora:
+    for key in at.scored:
         corpus = judging.load(at, key)
         graded = limited(qrels.grade(corpus.coverage, options.policy), options.limit)
         if graded.qrels:
@@ -64,7 +64,7 @@ def measure(at: Layout, arm_id: str, arm: Mapping[str, Any], out: Path, options:
 
 def check_files(at: Layout, manifest: Mapping[str, Any], expected: int) -> None:
     """The indexed files against the injection's own count (0), a given one, or nothing (-1); exit 3 on a difference."""
-    injected = sum(canon.read_json(at.injection(key) / "manifest.json")["counts"]["files"] for key in at.corpora)
+    injected = sum(canon.read_json(at.injection(key) / "manifest.json")["counts"]["files"] for key in at.documents)
     wanted = expected or injected
     if wanted > 0 and manifest["chunking"]["files"] != wanted:
         raise LossmapError(

@@ -12,7 +12,7 @@ from lossmap.studies.measure import index_block
 
 
 def classes(at: Layout) -> dict[str, str]:
-    return {q.query_id: q.query_class for key in at.corpora for q in transcript.read_queries(at.corpus(key))}
+    return {q.query_id: q.query_class for key in at.scored for q in transcript.read_queries(at.corpus(key))}
 
 
 def contrasts(at: Layout, stage: str) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def verdicts(at: Layout, stage: str) -> dict[str, Any]:
     pairs = [(arm, control) for arm, control, _ in stanza["contrasts"]]
     found = {name: runs.read_run(at.stage(stage) / "arms" / name / "run.txt.gz") for name in stanza["arms"]}
     out = []
-    for key in at.corpora:
+    for key in at.scored:
         corpus = judging.load(at, key)
         if qrels.grade(corpus.coverage).qrels:
             study = sensitivity.sensitivity(corpus.coverage, found, corpus.classes, corpus.groups, pairs)
@@ -43,8 +43,8 @@ def verdicts(at: Layout, stage: str) -> dict[str, Any]:
 def index_card(at: Layout) -> dict[str, Any]:
     """index.json: what was injected, chunked, judged and indexed, and how well the graph finds its neighbours."""
     manifest = canon.read_json(at.index_folder / "manifest.json")
-    injections = {key: canon.read_json(at.injection(key) / "manifest.json") for key in at.corpora}
-    judged = {key: canon.read_json(at.build / "judge" / f"{key}.json") for key in at.corpora}
+    injections = {key: canon.read_json(at.injection(key) / "manifest.json") for key in at.documents}
+    judged = {key: canon.read_json(at.judged(key).with_name(f"{key}.json")) for key in at.scored}
     chunking = manifest["chunking"]
     counts = [injection["counts"] for injection in injections.values()]
     return {
