@@ -1,6 +1,5 @@
 """lossmap: corpora -> transcripts -> index -> legs -> rankings -> numbers -> claims -> paper."""
 
-import json
 import sys
 import uuid
 from pathlib import Path
@@ -15,6 +14,7 @@ configfile: "workflow/config/code.yaml"
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from lossmap import layout
+from lossmap.canon import digest, read_json
 from lossmap.report import ledger
 
 AT = layout.load(config["scale"])
@@ -29,6 +29,12 @@ STAMP = Path("build/checkout.stamp")
 if not STAMP.exists():
     STAMP.parent.mkdir(exist_ok=True)
     STAMP.write_text(uuid.uuid4().hex + "\n")
+
+
+# What could not be had the last time is tried again: such a record is no result that a second run may rely on.
+for record in Path("build/corpora").glob("*.json"):
+    if read_json(record).get("obtained") is False:
+        record.unlink()
 
 
 def code(rule):
@@ -50,6 +56,7 @@ if AT.scale != "shipped":
     include: "workflow/rules/corpora.smk"
     include: "workflow/rules/inject.smk"
     include: "workflow/rules/stage1.smk"
+    include: "workflow/rules/scores.smk"
     include: "workflow/rules/bench.smk"
 
 
@@ -58,6 +65,7 @@ include: "workflow/rules/paper.smk"
 
 onsuccess:
     # What could not be had is named last, where it is read.
-    for record in map(json.loads, (path.read_text() for path in sorted(Path("build/corpora").glob("*.json")))):
-        if record.get("obtained") is False:
-            print(f"not obtained: {record['key']}: {record['reason']}", file=sys.stderr)
+    for key in AT.documents:
+        record = Path(f"build/corpora/{key}.json")
+        if record.exists() and (found := read_json(record)).get("obtained") is False:
+            print(f"not obtained: {key}: {found['reason']}", file=sys.stderr)

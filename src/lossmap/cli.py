@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import psycopg
+from opensearchpy import OpenSearchException
 
 from lossmap import layout
 from lossmap.errors import LossmapError
@@ -23,9 +27,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LossmapError as error:
         print(f"lossmap: {error}", file=sys.stderr)
         return error.exit_code
+    except (OSError, OpenSearchException, psycopg.Error) as error:
+        print(f"lossmap: {foreign(error)}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("lossmap: interrupted; finished files are kept, run again to go on", file=sys.stderr)
         return 130
+
+
+def foreign(error: Exception) -> LossmapError:
+    """What the system or a server said, with the way on; nothing half-written is left behind it."""
+    if isinstance(error, OSError):
+        mend = "free space, then run again" if error.errno == errno.ENOSPC else "mend it, then run again"
+        return LossmapError("the system refused", where=error.filename, observed=error, next_command=mend)
+    server = "PostgreSQL" if isinstance(error, psycopg.Error) else "OpenSearch"
+    mend = "./run lossmap engine status; ./run lossmap engine up; then run again: what is written is kept"
+    return LossmapError(f"{server} did not do its part", observed=str(error)[:400], next_command=mend)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -73,6 +90,11 @@ def _corpora(verbs: Any) -> None:
     obtain.add_argument("--strict", action="store_true")
     obtain.add_argument("--accept-noncommercial", action="store_true")
     obtain.add_argument("--out", type=Path, required=True)
+    _verb(verbs, "licences", _corpora_licences, "the licence trail: what is claimed, what the evidence says")
+    _scaled(verbs, "stats", _corpora_stats, "counts of every normalised corpus")
+    export = _scaled(verbs, "export", _corpora_export, "one normalised corpus as BEIR JSONL and TREC qrels")
+    export.add_argument("key")
+    export.add_argument("--out", type=Path, required=True)
     normal = _scaled(verbs, "normalise", _corpora_normalise, "upstream files to meetings, queries and gold")
     normal.add_argument("key")
 
@@ -107,6 +129,24 @@ def _corpora_obtain(o: argparse.Namespace) -> None:
 
     record = fetch.obtain(o.key, layout.load().raw, o.strict, accept_noncommercial=o.accept_noncommercial)
     canon.write_json(o.out, record)
+
+
+def _corpora_licences(o: argparse.Namespace) -> None:
+    from lossmap.corpora import licence
+
+    _print(licence.licence_rows())
+
+
+def _corpora_stats(o: argparse.Namespace) -> None:
+    from lossmap.corpora import stats
+
+    _print(stats.stats(layout.load(o.scale, o.bench).build / "corpora"))
+
+
+def _corpora_export(o: argparse.Namespace) -> None:
+    from lossmap.corpora import export
+
+    _print(export.write(layout.load(o.scale, o.bench), o.key, o.out))
 
 
 def _corpora_normalise(o: argparse.Namespace) -> None:
@@ -145,7 +185,14 @@ def _doctor(o: argparse.Namespace) -> int:
     return doctor.main()
 
 
+def _timings(o: argparse.Namespace) -> None:
+    from lossmap.corpora import timings
+
+    _print(timings.run(layout.load(o.scale, o.bench), o.rule))
+
+
 def _pipeline(verbs: Any) -> None:
+    _scaled(verbs, "timings", _timings, "measured times of meetings from another corpus's words").add_argument("rule")
     inject = _scaled(verbs, "inject", _inject, "a normalised corpus into PostgreSQL")
     inject.add_argument("key")
     _scaled(verbs, "chunk", _chunk, "segments to speaker-turn chunks")
@@ -238,7 +285,7 @@ def _measure(o: argparse.Namespace) -> None:
     name, arm = choose.arm(at, o)
     policy = RelevancePolicy(o.relevance_high, o.relevance_low, o.binary_relevance)
     options = measure.Options(policy, o.limit_queries, o.expect_files)
-    out = o.out or at.stage(o.chapter) / "arms" / name
+    out = o.out or at.build / "hand" / name
     print(measure.markdown(measure.measure(at, name, arm, out, options)), end="")
 
 
@@ -251,13 +298,16 @@ def _compare(o: argparse.Namespace) -> None:
 
 def _report(verbs: Any) -> None:
     study = _scaled(verbs, "study", _study, "a study over the arms of a stage")
-    study.add_argument("name", choices=["corpus", "inject", "index", "deltas", "sensitivity", "peers"])
+    study.add_argument("name", help="a study of that chapter (studies/chapter.py)")
     study.add_argument("--chapter", default="stage1")
     collect = _scaled(verbs, "collect", _collect, "copy a stage's parts into its results folder, with the ledger")
     collect.add_argument("stage")
     collect.add_argument("--parts", type=Path, nargs="+", required=True, help="the files to copy")
-    collect.add_argument("--inputs", type=Path, nargs="+", default=[], help="what they were computed from")
-    collect.add_argument("--made", nargs="+", default=[], metavar="GLOB=RULE", help="which rule computed which part")
+    sign = _scaled(verbs, "sign", _sign, "record which rule and code wrote these parts, and from what")
+    sign.add_argument("rule")
+    sign.add_argument("--code", required=True, help="content hash of what the rule runs")
+    sign.add_argument("--outputs", type=Path, nargs="+", required=True)
+    sign.add_argument("--inputs", type=Path, nargs="+", default=[])
     _scaled(verbs, "bench", _bench, "times and memory of the rules that ran")
     for name, text in (
         ("claims", "claims.json and LEDGER.json"),
@@ -268,25 +318,21 @@ def _report(verbs: Any) -> None:
 
 
 def _study(o: argparse.Namespace) -> None:
-    from lossmap import canon
-    from lossmap.studies import peers, stage
+    from lossmap.studies import chapter
 
-    at = layout.load(o.scale, o.bench)
-    studies: dict[str, Callable[[], Any]] = {
-        "corpus": lambda: canon.read_json(at.corpus(at.documents[0]) / "corpus.json"),
-        "inject": lambda: canon.read_json(at.injection(at.documents[0]) / "manifest.json"),
-        "index": lambda: stage.index_card(at),
-        "deltas": lambda: stage.contrasts(at, o.chapter),
-        "sensitivity": lambda: stage.verdicts(at, o.chapter),
-        "peers": peers.table,
-    }
-    canon.write_json(at.stage(o.chapter) / f"{o.name}.json", studies[o.name]())
+    chapter.study(layout.load(o.scale, o.bench), o.chapter, o.name)
 
 
 def _collect(o: argparse.Namespace) -> None:
     from lossmap.report import collect
 
-    collect.collect(layout.load(o.scale, o.bench), o.stage, o.parts, o.inputs, o.made)
+    collect.collect(layout.load(o.scale, o.bench), o.stage, o.parts)
+
+
+def _sign(o: argparse.Namespace) -> None:
+    from lossmap.report import collect
+
+    collect.sign(layout.load(o.scale, o.bench), o.rule, o.code, o.outputs, o.inputs)
 
 
 def _bench(o: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from lossmap import settings
+from lossmap import canon, settings
 from lossmap.errors import LossmapError
 
 MAIN = "main"
@@ -48,7 +48,7 @@ class Layout:
 
     @property
     def stanza(self) -> dict[str, Any]:
-        """The index of this bench in config.yaml: documents, scored, timings; nothing where results are only rendered."""
+        """The index of this bench in config.yaml; empty where results are only rendered."""
         indexes = self.config["scales"].get(self.scale, {}).get("indexes", {})
         return indexes.get(self.index, {"documents": [], "scored": []})
 
@@ -91,6 +91,10 @@ class Layout:
 
     def leg(self, name: str) -> Path:
         return self.build / "legs" / self.bench / f"{name}.npz"
+
+    def note_reuse(self, rule: str, reused: int) -> None:
+        """For the bench: how much of its work a rule found done already."""
+        canon.write_json(self.build / "bench" / f"{rule}-{self.index}.reused.json", {"reused": reused})
 
     def stage(self, name: str) -> Path:
         """The parts of a stage, one folder an arm; the stage rule copies them to results."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import platformdirs
 
+from lossmap.errors import LossmapError
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -48,10 +50,34 @@ def _runtime(root: Path) -> Path:
 
 
 def _mirror(root: Path) -> Path | None:
-    for candidate in (os.environ.get("LOSSMAP_MIRROR"), root.parent / "shared" / "corpora"):
-        if candidate and Path(candidate).is_dir():
-            return Path(candidate)
-    return None
+    if explicit := os.environ.get("LOSSMAP_MIRROR"):
+        if not Path(explicit).is_dir():
+            raise _unusable("LOSSMAP_MIRROR", explicit, "an existing folder")
+        return Path(explicit)
+    beside = root.parent / "shared" / "corpora"
+    return beside if beside.is_dir() else None
+
+
+def _unusable(name: str, observed: str, expected: str) -> LossmapError:
+    """A setting that would be ignored is an error, or a run is not the one that was asked for."""
+    mend = f"correct or unset {name}"
+    return LossmapError(
+        "a setting is unusable", where=name, observed=observed, expected=expected, next_command=mend, exit_code=2
+    )
+
+
+def _choice(name: str, default: str, known: tuple[str, ...]) -> str:
+    value = os.environ.get(name) or default
+    if value not in known:
+        raise _unusable(name, value, " or ".join(known))
+    return value
+
+
+def _port() -> int:
+    value = os.environ.get("LOSSMAP_OPENSEARCH_PORT") or "0"
+    if not value.isdigit() or int(value) > 65_535:
+        raise _unusable("LOSSMAP_OPENSEARCH_PORT", value, "0 (a free one) to 65535")
+    return int(value)
 
 
 def load() -> Settings:
@@ -63,8 +89,8 @@ def load() -> Settings:
         runtime=_runtime(root),
         mirror=_mirror(root),
         opensearch_url=env.get("LOSSMAP_OPENSEARCH_URL") or None,
-        opensearch_port=int(env.get("LOSSMAP_OPENSEARCH_PORT", "0")),
+        opensearch_port=_port(),
         postgres_dsn=env.get("LOSSMAP_POSTGRES_DSN") or None,
-        engines=env.get("LOSSMAP_ENGINES", "auto"),
+        engines=_choice("LOSSMAP_ENGINES", "auto", ("auto", "embedded")),
         offline=bool(env.get("LOSSMAP_OFFLINE")),
     )

@@ -72,7 +72,7 @@ def write_corpus(
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """corpus.json: key, licence, counts, and ``documents``, the corpus whose meetings the gold points into, if another."""
+    """corpus.json; its ``documents`` is the corpus whose meetings the gold points into, where that is another."""
     return canon.read_json(folder / "corpus.json")
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from opensearchpy import OpenSearch
 
-from lossmap.engine import marker
+from lossmap.engine import marker, process
+from lossmap.engine import opensearch as search_server
 from lossmap.errors import LossmapError
 from lossmap.index import build, mapping, settle, survey
 from lossmap.index.table import Row
@@ -146,3 +151,37 @@ def test_two_models_in_one_index_are_refused(opensearch: OpenSearch, index: str)
 )
 def test_verdicts(buckets: dict[str, int], expected: str) -> None:
     assert survey.verdict(buckets) == expected
+
+
+@pytest.fixture
+def own_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A server of this test alone: it will be killed."""
+    folder = Path("/var/tmp") / f"lossmap-killed-{os.getpid()}"
+    monkeypatch.setenv("LOSSMAP_RUNTIME", str(folder))
+    search_server.up()
+    yield search_server
+    search_server.down()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_killed_server_is_an_error_that_says_so_and_a_rerun_continues(own_engine: Any, monkeypatch: Any) -> None:
+    table = rows(files=6, each=10)
+    actions, victim = build._actions, process.live("opensearch")
+    assert victim is not None
+
+    def dying(*arguments: Any) -> Iterator[dict[str, Any]]:
+        for count, action in enumerate(actions(*arguments)):
+            if count == 25:
+                os.kill(victim.pid, signal.SIGKILL)
+            yield action
+
+    monkeypatch.setattr(build, "BULK", 10)
+    monkeypatch.setattr(build, "_actions", dying)
+    with pytest.raises(LossmapError, match="indexing was interrupted"):
+        build.build(search_server.client(), "lossmap-killed", table, vectors_of(table), key(), timing=QUICK)
+    monkeypatch.setattr(build, "_actions", actions)
+    search_server.up()
+    client = search_server.client()
+    report = build.build(client, "lossmap-killed", table, vectors_of(table), key(), timing=QUICK)
+    assert report["resumed_chunks"] == 20 and report["docs_count"] == 60 and report["docs_deleted"] == 0
+    marker.delete_index(client, "lossmap-killed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -98,13 +99,30 @@ def test_chunks_of_tied_segments_do_not_depend_on_the_physical_order(postgres, s
     folder = corpus(tmp_path / "c", [meeting(TIED)])
     run(postgres, schema, folder, tmp_path / "out")
     with postgres() as conn:
-        table.build(conn, schema, tmp_path / "a")
+        table.build(conn, schema, ["demo"], tmp_path / "a")
         # An update rewrites rows at the end of the heap: a read without a total order would now return ties swapped.
         rewrite = sql.SQL("UPDATE {}.segment SET content = content WHERE content = 'uh'")
         conn.execute(rewrite.format(sql.Identifier(schema)))
-        table.build(conn, schema, tmp_path / "b")
+        table.build(conn, schema, ["demo"], tmp_path / "b")
     assert (tmp_path / "a/chunks.jsonl").read_bytes() == (tmp_path / "b/chunks.jsonl").read_bytes()
     assert [row.text for row in table.load(tmp_path / "a")] == ["uh", "long one same same", "back"]
+
+
+def test_a_new_title_or_new_times_are_written_though_the_words_are_the_same(
+    postgres, schema: str, tmp_path: Path
+) -> None:  # type: ignore[no-untyped-def]
+    folder, out = corpus(tmp_path / "c", [meeting(TIED)]), tmp_path / "out"
+    run(postgres, schema, folder, out)
+    other = replace(meeting(TIED), title="Another title")
+    assert run(postgres, schema, corpus(folder, [other]), out)["actions"]["updated"] == 1
+    moved = replace(other, turns=(replace(TIED[0], start=0.5), *TIED[1:]))
+    assert run(postgres, schema, corpus(folder, [moved]), out)["actions"]["updated"] == 1
+
+
+def test_positions_follow_the_order_of_a_read_after_a_nudge() -> None:
+    turns = [Turn(0, "A", "same", 0.0, 1.0), Turn(1, "A", "same", 0.0, 1.0), Turn(2, "A", "other", 0.0, 1.0)]
+    placed = inject.place("demo", meeting(turns), turns, Counter())
+    assert [(p.turn.index, p.end) for p in placed] == [(0, 1.0), (2, 1.0), (1, 1.001)]
 
 
 def test_two_runs_write_the_same_bytes(postgres, schema: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -45,12 +45,6 @@ def test_snakemake_timestamp_is_nobodys_result(root: Path) -> None:
     assert ".snakemake_timestamp" not in ledger.check(root / "stage1")["entries"]
 
 
-def test_files_are_attributed_to_the_deepest_pattern(root: Path) -> None:
-    entries = ledger.check(root / "stage1")["entries"]
-    rules = {name: entries[name]["rule"] for name in ("index.json", "pins/rrf30-hnsw.json", "arms/bm25/metrics.json")}
-    assert list(rules.values()) == ["study", "pin", "measure"]
-
-
 def test_merge_prefixes_the_stage_and_stale_compares_code(root: Path) -> None:
     merged = ledger.merge([root / "stage1"], root / "LEDGER.json")
     assert canon.read_json(root / "LEDGER.json") == merged

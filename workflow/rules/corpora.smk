@@ -16,6 +16,7 @@ rule obtain:
         "build/corpora/{key}.json",
     params:
         stanza=lambda w: layout.stanza(AT, "corpora.yaml", "corpora")[w.key],
+        lock=lambda w: digest(layout.stanza(AT, "corpora.lock", "corpora").get(w.key, {})),
         strict="--strict" if config["strict"] else "",
         noncommercial="--accept-noncommercial" if config["accept_noncommercial"] else "",
         code=code("obtain"),
@@ -36,3 +37,18 @@ rule normalise:
         BUILD + "/bench/normalise-{key}.tsv"
     shell:
         "{LOSSMAP} corpora normalise {wildcards.key} {SCALED}"
+
+
+rule timings:
+    input:
+        lambda w: f"build/corpora/{config['timings'][w.rule]}.json",
+        BUILD + "/corpora/qmsum/meetings.jsonl",
+    output:
+        BUILD + "/timings/{rule}.jsonl",
+        BUILD + "/timings/{rule}.json",
+    params:
+        code=code("timings"),
+    benchmark:
+        BUILD + "/bench/timings-{rule}.tsv"
+    shell:
+        "{LOSSMAP} timings {wildcards.rule} {SCALED}"

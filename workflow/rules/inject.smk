@@ -15,6 +15,7 @@ def bench(name):
 rule inject:
     input:
         expand(BUILD + "/corpora/{{key}}/{part}", part=layout.CORPUS_FILES),
+        lambda w: expand(BUILD + "/timings/{rule}.jsonl", rule=bench(w.index).stanza.get("timings", [])),
     output:
         expand(BUILD + "/inject/{{index}}/{{key}}/{part}", part=["manifest.json", "files.jsonl", "turns.jsonl"]),
     params:
@@ -91,7 +92,11 @@ rule index:
 
 rule freeze:
     input:
-        lambda w: f"{BUILD}/index/{bench(w.bench).index}/manifest.json",
+        lambda w: expand(
+            BUILD + "/index/{index}/{part}",
+            index=bench(w.bench).index,
+            part=["manifest.json", "chunks.jsonl", "passages.npz"],
+        ),
         BUILD + "/queries/{bench}.npz",
         lambda w: expand(BUILD + "/corpora/{key}/gold.jsonl", key=bench(w.bench).scored),
     output:

@@ -4,6 +4,7 @@ PINNED = [name for name, arm in STAGE1["arms"].items() if "pin" in arm]
 STUDIES = ["corpus", "inject", "index", "deltas", "sensitivity", "peers"]
 STAGE1_PARTS = [
     *expand(BUILD + "/stages/stage1/{study}.json", study=STUDIES),
+    BUILD + "/stages/stage1/ann.csv.gz",
     *expand(BUILD + "/stages/stage1/pins/{arm}.json", arm=PINNED),
     *expand(BUILD + "/stages/stage1/arms/{arm}/{file}", arm=STAGE1["arms"], file=["metrics.json", "metrics.md"]),
     *expand(
@@ -28,6 +29,7 @@ rule pin:
         BUILD + "/bench/pin-{arm}.tsv"
     shell:
         "{LIVE} pin {wildcards.arm} --chapter stage1 {SCALED}"
+        " && {LOSSMAP} sign pin {SCALED} --code {params.code} --outputs {output} --inputs {input}"
 
 
 rule measure:
@@ -37,6 +39,9 @@ rule measure:
         judged=expand(BUILD + "/judge/main/{key}.npz", key=AT.scored),
         cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.scored),
         manifest=BUILD + "/index/main/manifest.json",
+        chunks=BUILD + "/index/main/chunks.jsonl",
+        queries=expand(BUILD + "/corpora/{key}/queries.jsonl", key=AT.scored),
+        injected=expand(BUILD + "/inject/main/{key}/manifest.json", key=AT.documents),
     output:
         expand(
             BUILD + "/stages/stage1/arms/{{arm}}/{file}",
@@ -48,7 +53,9 @@ rule measure:
     benchmark:
         BUILD + "/bench/measure-{arm}.tsv"
     shell:
-        "{LOSSMAP} measure --arm {wildcards.arm} --chapter stage1 {SCALED}"
+        "{LOSSMAP} measure --arm {wildcards.arm} --chapter stage1 {SCALED} "
+        " --out {BUILD}/stages/stage1/arms/{wildcards.arm}"
+        " && {LOSSMAP} sign measure {SCALED} --code {params.code} --outputs {output} --inputs {input}"
 
 
 rule study:
@@ -57,6 +64,8 @@ rule study:
         expand(BUILD + "/legs/main/{leg}.npz", leg=config["legs"]),
         expand(BUILD + "/judge/main/{key}.json", key=AT.scored),
         expand(BUILD + "/inject/main/{key}/manifest.json", key=AT.documents),
+        expand(BUILD + "/corpora/{key}/{part}", key=AT.scored, part=["corpus.json", "queries.jsonl"]),
+        BUILD + "/index/main/manifest.json",
     output:
         BUILD + "/stages/stage1/{study}.json",
     wildcard_constraints:
@@ -68,22 +77,28 @@ rule study:
         BUILD + "/bench/study-{study}.tsv"
     shell:
         "{LOSSMAP} study {wildcards.study} --chapter stage1 {SCALED}"
+        " && {LOSSMAP} sign study {SCALED} --code {params.code} --outputs {output} --inputs {input}"
+
+
+rule ann:
+    input:
+        expand(BUILD + "/legs/main/{leg}.npz", leg=config["legs"]),
+    output:
+        BUILD + "/stages/stage1/ann.csv.gz",
+    params:
+        code=code("study"),
+    shell:
+        "{LOSSMAP} study ann --chapter stage1 {SCALED}"
+        " && {LOSSMAP} sign ann {SCALED} --code {params.code} --outputs {output} --inputs {input}"
 
 
 rule stage1:
     input:
         parts=STAGE1_PARTS,
-        legs=expand(BUILD + "/legs/main/{leg}.npz", leg=config["legs"]),
-        cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.scored),
         stamp=STAMP,
     output:
         directory(RESULTS + "/stage1"),
     params:
-        rules=lambda w: [f"{glob}={rule}" for glob, rule in {
-            "*.json": "study",
-            "pins/*": "pin",
-            "arms/*": "measure",
-        }.items()],
         code=code("stage1"),
     shell:
-        "{LOSSMAP} collect stage1 {SCALED} --parts {input.parts} --inputs {input.legs} {input.cards} --made {params.rules:q}"
+        "{LOSSMAP} collect stage1 {SCALED} --parts {input.parts}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from lossmap import canon
+from lossmap.corpora import registry
 from lossmap.corpora.registry import Stanza
 from lossmap.errors import LossmapError
 
@@ -60,4 +62,30 @@ def trail(stanza: Stanza) -> dict[str, object]:
         "licence": stanza.licence,
         "evidence": list(stanza.evidence),
         "claims": list(stanza.claims),
+    }
+
+
+def licence_rows() -> list[dict[str, Any]]:
+    """The registry as a table of claims: what was claimed where, what the corpus's own terms say, by which evidence.
+
+    key, name, tier, where, claimed, actual, evidence, agrees, case ("published": one of the four misrepresentations
+    that the seed counts; else None). A corpus about whose terms nothing is claimed elsewhere has one row without a
+    claim (where, claimed and agrees are None). Sorted by key, claims as registered.
+    """
+    unclaimed = {"where": None, "says": None, "agrees": None}
+    return [_claim_row(stanza, claim) for stanza in registry.load().values() for claim in stanza.claims or (unclaimed,)]
+
+
+def _claim_row(stanza: Stanza, claim: Mapping[str, Any]) -> dict[str, Any]:
+    files = "; ".join(f"{item['file']}: {item['says']}" for item in stanza.evidence)
+    return {
+        "key": stanza.key,
+        "name": stanza.name,
+        "tier": stanza.tier,
+        "where": claim["where"],
+        "claimed": claim["says"],
+        "actual": claim.get("actual") or stanza.licence,
+        "evidence": claim.get("source") or files or "no evidence file at hand",
+        "agrees": claim["agrees"],
+        "case": claim.get("case"),
     }

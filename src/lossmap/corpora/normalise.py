@@ -7,12 +7,38 @@ from pathlib import Path
 from typing import Any
 
 from lossmap import canon, transcript
-from lossmap.corpora import fetch, licence, lock, registry
-from lossmap.corpora.readers import qmsum
+from lossmap.corpora import croissant, fetch, licence, lock, registry
+from lossmap.corpora.readers import (
+    ami_summlink,
+    apibench,
+    dstc10,
+    earnings21,
+    explainmeetsum,
+    foolmetwice,
+    lmeb,
+    locomo,
+    proced,
+    qmsum,
+    reme,
+    xquad,
+)
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
 
-READERS = {"qmsum": qmsum}
+READERS = {
+    "ami-summlink": ami_summlink,
+    "apibench": apibench,
+    "dstc10": dstc10,
+    "earnings21": earnings21,
+    "explainmeetsum": explainmeetsum,
+    "foolmetwice": foolmetwice,
+    "lmeb": lmeb,
+    "locomo": locomo,
+    "proced": proced,
+    "qmsum": qmsum,
+    "reme": reme,
+    "xquad": xquad,
+}
 
 
 def run(at: Layout, key: str) -> dict[str, Any]:
@@ -68,6 +94,7 @@ def normalise(key: str, raw_dir: Path, out_dir: Path, selection: Mapping[str, in
         **reading.report,
     }
     transcript.write_corpus(out_dir, reading.meetings, reading.queries, reading.gold, card)
+    croissant.write(out_dir)
     return canon.read_json(out_dir / "corpus.json")
 
 

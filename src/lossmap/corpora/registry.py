@@ -36,6 +36,7 @@ class Stanza:
     known_defects: tuple[Mapping[str, Any], ...]
     sets: Mapping[str, Mapping[str, Any]]
     documents: str | None
+    published: str | None
 
     @property
     def licence(self) -> str:
@@ -65,7 +66,7 @@ def load() -> dict[str, Stanza]:
 
 
 def _stanza(key: str, fields: Mapping[str, Any]) -> Stanza:
-    absent = {"reason": None, "reader": None, "options": {}, "known_defects": (), "sets": {}, "documents": None}
+    absent = {name: None for name in ("reason", "reader", "documents", "published")} | {"options": {}, "sets": {}}
     lists = {name: tuple(fields.get(name, ())) for name in ("evidence", "claims", "known_defects")}
     return Stanza(key=key, **{**absent, **fields, **lists})
 

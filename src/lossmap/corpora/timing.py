@@ -1,4 +1,4 @@
-"""Synthetic timings for turns without times, flagged so that nothing measured in seconds can be read off them."""
+"""Times of turns: measured ones from a record, synthetic ones flagged so that nothing in seconds is read off them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lossmap.errors import LossmapError
-from lossmap.transcript import Turn
+from lossmap.transcript import Meeting, Turn
 
 LABEL = "uniform_rate_v1"
 WORDS_PER_SECOND = 2.5
@@ -42,6 +42,33 @@ def timed(turns: Sequence[Turn]) -> tuple[tuple[Turn, ...], dict[str, Any]]:
         out.append(turn)
     source, params = ("synthetic", dict(PARAMS)) if filled else ("supplied", {})
     return tuple(out), {"timing_source": source, "params": params, "filled": filled}
+
+
+def real(meeting: Meeting, record: Mapping[str, Any] | None) -> tuple[tuple[Turn, ...], dict[str, Any]]:
+    """The turns of ``meeting`` timed by ``record`` (a row of build/<scale>/timings), or as ``timed`` does without one.
+
+    The provenance is that of ``timed``, with the record's own fields (rule, reference, tier, aligned turns, rates)
+    beside it; ``filled`` counts the turns whose times are no measurement. A record that calls its meeting synthetic
+    gives synthetic times to all of it. Raises LossmapError where a record does not time exactly the turns with text.
+    """
+    if record is None or record["provenance"]["timing_source"] != REAL:
+        turns, made = timed(meeting.turns)
+        return turns, {**(record["provenance"] if record else {}), **made}
+    times = {index: (start, end) for index, start, end in record["turns"]}
+    spoken = {turn.index for turn in meeting.turns if turn.text.strip()}
+    if times.keys() != spoken:
+        raise LossmapError(
+            "a timing record is of another transcript",
+            where=meeting.meeting_id,
+            observed=f"{len(times)} timed turns, {len(times.keys() ^ spoken)} of them or of the transcript unpaired",
+            expected=f"{len(spoken)} turns with text",
+            next_command="make the timings again from the present corpus",
+        )
+    turns = tuple(
+        replace(turn, start=times[turn.index][0], end=times[turn.index][1]) if turn.index in times else turn
+        for turn in meeting.turns
+    )
+    return turns, {**record["provenance"], "params": {}, "filled": record["provenance"]["interpolated"]}
 
 
 def assert_real_timings(files: Iterable[Mapping[str, Any]]) -> None:

@@ -48,6 +48,7 @@ def _state(name: str, external: str | None) -> dict[str, Any]:
         "pid": record.pid,
         "version": record.version,
         "rss_bytes": process.rss_bytes(record),
+        "peak_rss_bytes": process.peak_rss_bytes(record),
     }
 
 

@@ -193,6 +193,15 @@ def rss_bytes(record: Record) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def peak_rss_bytes(record: Record) -> int:
+    """The most that the daemon ever held (VmHWM)."""
+    try:
+        status = Path(f"/proc/{record.pid}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(row.split()[1]) * 1024 for row in status.splitlines() if row.startswith("VmHWM:")), 0)
+
+
 def _path(name: str) -> Path:
     return settings.load().runtime / f"{name}.json"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from opensearchpy import OpenSearch, helpers
+from opensearchpy import OpenSearch, OpenSearchException, helpers
 
 from lossmap import canon, progress
 from lossmap.encode import models
@@ -30,6 +30,7 @@ def run(at: Layout, model: str, header: str, force: bool = False) -> dict[str, A
     key = identity(chunking, model, header, passages)
     client = opensearch.client()
     report = build(client, at.index_name, rows, passages, key, force)
+    at.note_reuse("index", report["resumed_chunks"])
     engine = {"name": "opensearch", "version": opensearch.version(client)}
     return manifest(at.index_folder / "manifest.json", key, chunking, report, engine)
 
@@ -44,7 +45,7 @@ def identity(chunking: dict[str, Any], model: str, header: str, passages: Vector
         "encoder": encoder,
         "header": header,
         "mapping_sha256": mapping.sha256(encoder["dimension"]),  # type: ignore[arg-type]
-        "vectors_shape": list(passages.distinct.shape),
+        "vectors_sha256": passages.sha256(),
     }
 
 
@@ -112,7 +113,7 @@ def _write(
     actions = progress.bar(_actions(index, rows, passages, todo, model), "index", len(todo), "chunks")
     try:
         helpers.bulk(client, actions, chunk_size=BULK, request_timeout=300, max_retries=2)
-    except (helpers.BulkIndexError, OSError) as error:
+    except (OpenSearchException, OSError) as error:
         raise LossmapError(
             "indexing was interrupted",
             where=index,
@@ -155,10 +156,11 @@ def _actions(
 
 def _require_whole(index: str, report: dict[str, Any], chunks: int) -> None:
     observed = (report["docs_count"], report["docs_deleted"], report["segments"])
-    if observed != (chunks, 0, 1):
+    expected = (chunks, 0, min(chunks, 1))
+    if observed != expected:
         raise LossmapError(
             "the settled index is not the one meant", where=index, observed=f"docs, deleted, segments = {observed}",
-            expected=f"({chunks}, 0, 1)", next_command=f"lossmap index build --force --index {index}", exit_code=3,
+            expected=expected, next_command=mapping.REBUILD, exit_code=3,
         )  # fmt: skip
 
 
@@ -166,6 +168,15 @@ def require(client: OpenSearch, index: str, key: dict[str, Any]) -> None:
     """Refuse to read an index that is absent, not ours, or of another identity."""
     expected = canon.digest(key)
     marker.require_index(client, index)
+    if not client.indices.exists(index=index):
+        raise LossmapError(
+            "the engine does not hold the index of this manifest",
+            where=index,
+            observed="absent",
+            expected=expected,
+            next_command="./run lossmap index, with the --scale and --bench of this index: it is built again",
+            exit_code=3,
+        )
     observed = client.indices.get_mapping(index=index)[index]["mappings"]["_meta"].get("identity")
     if observed != expected:
         raise LossmapError(
@@ -173,7 +184,7 @@ def require(client: OpenSearch, index: str, key: dict[str, Any]) -> None:
             where=index,
             observed=observed,
             expected=expected,
-            next_command="snakemake --forcerun index",
+            next_command=mapping.REBUILD,
             exit_code=3,
         )
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ import psycopg
 from psycopg import sql
 
 from lossmap import canon, progress, transcript
-from lossmap.corpora import timing
+from lossmap.corpora import timing, timings
 from lossmap.engine import marker, postgres
 from lossmap.index.chunk import UNKNOWN_SPEAKER, words
+from lossmap.index.schema import TABLES
 from lossmap.layout import Layout
 from lossmap.transcript import Meeting, Turn
 
@@ -43,7 +44,8 @@ class Placed:
 def run(at: Layout, key: str, force: bool = False) -> dict[str, Any]:
     """The rule: one corpus of a scale into its schema."""
     with postgres.connect() as conn:
-        return inject(conn, at.schema, at.corpus(key), at.injection(key), force)
+        timed = timings.load(at, at.stanza.get("timings", []))
+        return inject(conn, at.schema, at.corpus(key), at.injection(key), force, timed)
 
 
 def name_uuid(*parts: object) -> uuid.UUID:
@@ -97,49 +99,71 @@ def _distinct(rows: Iterable[tuple[float, float, int, Turn]], counts: Counter[st
         seen.add((start, end, turn.text))
         counts["zero_length"] += end == start
         out.append((start, end, turn))
-    return out
+    # A nudged end may pass a neighbour's: positions follow the order of a read.
+    return sorted(out, key=lambda row: (row[0], row[1], row[2].index))
 
 
 def inject(
-    conn: psycopg.Connection, schema: str, corpus_folder: Path, out: Path, force: bool = False
+    conn: psycopg.Connection,
+    schema: str,
+    corpus_folder: Path,
+    out: Path,
+    force: bool = False,
+    timed: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """One corpus into ``schema``, and manifest.json, files.jsonl, turns.jsonl into ``out``."""
+    """One corpus into ``schema``, and manifest.json, files.jsonl, turns.jsonl into ``out``.
+
+    ``timed``: records of corpora.timings by meeting; a meeting without one gets synthetic times.
+    """
     ensure_schema(conn, schema)
-    card = canon.read_json(corpus_folder / "corpus.json")
+    card = transcript.read_card(corpus_folder)
     counts: Counter[str] = Counter()
-    files, turn_rows = [], []
+    files, turn_rows, params, tiers = [], [], dict[str, Any](), {card["tier"]}
     meetings = transcript.read_meetings(corpus_folder)
     for meeting in progress.bar(meetings, "inject", len(meetings), "meetings"):
-        turns, provenance = timing.timed(meeting.turns)
+        record = (timed or {}).get(meeting.meeting_id)
+        turns, provenance = timing.real(meeting, record)
+        meeting = replace(meeting, recorded_date=record["recorded_date"]) if record else meeting
         placed = place(card["key"], meeting, turns, counts)
+        params |= provenance["params"]
+        tiers.add(provenance.get("tier", card["tier"]))
         row = _file_row(card["key"], meeting, placed, provenance)
-        action = write_file(conn, schema, row, meeting, placed, force)
-        counts[action] += 1
+        counts[write_file(conn, schema, row, placed, force)] += 1
         files.append(row)
         turn_rows += [_turn_row(row["file_uuid"], p) for p in placed]
     _remove_others(conn, schema, card["key"], [row["file_uuid"] for row in files])
     conn.commit()
-    manifest = {
-        "corpus": {k: card[k] for k in ("key", "version", "tier", "judged_by")},
-        "corpus_sha256": canon.file_sha256(corpus_folder / "corpus.json"),
+    canon.write_jsonl(out / "files.jsonl", files)
+    canon.write_jsonl(out / "turns.jsonl", turn_rows)
+    head = {k: card[k] for k in ("key", "version", "judged_by")} | {"tier": max(tiers)}  # A < B < C
+    manifest = _manifest(head, canon.file_sha256(corpus_folder / "corpus.json"), files, counts, params)
+    canon.write_json(out / "manifest.json", manifest)
+    return {**manifest, "actions": {k: counts[k] for k in ("created", "updated", "skipped")}}
+
+
+def _manifest(
+    head: dict[str, Any],
+    corpus_sha256: str,
+    files: Sequence[dict[str, Any]],
+    counts: Counter[str],
+    params: dict[str, Any],
+) -> dict[str, Any]:
+    totals = {"segments": "segment_count", "speakers": "speaker_count", "words": "word_count"}
+    return {
+        "corpus": head,
+        "corpus_sha256": corpus_sha256,
         "counts": {
             "files": len(files),
-            "segments": len(turn_rows),
-            "speakers": sum(row["speaker_count"] for row in files),
-            "words": sum(row["word_count"] for row in files),
+            **{name: sum(row[field] for row in files) for name, field in totals.items()},
             **{k: counts[k] for k in REPAIRS},
         },
         "timing_sources": dict(Counter(row["timing_source"] for row in files)),
-        "timing_params": provenance["params"] if files else {},
+        "timing_params": params,
     }
-    actions = {k: counts[k] for k in ("created", "updated", "skipped")}
-    canon.write_jsonl(out / "files.jsonl", files)
-    canon.write_jsonl(out / "turns.jsonl", turn_rows)
-    canon.write_json(out / "manifest.json", manifest)
-    canon.write_json(out / "actions.json", actions)
-    return {**manifest, "actions": actions}
 
 
+ALIGNED = ("rule", "reference", "reference_version", "aligned_turns", "rate", "token_match_rate", "interpolated")
+"""What a real timing says of itself, file by file."""
 REPAIRS = ("zero_length", "reversed_swapped", "duplicate_spans_nudged", "start_tie_groups", "segments_in_start_ties")
 
 
@@ -147,10 +171,9 @@ def ensure_schema(conn: psycopg.Connection, schema: str) -> None:
     """The tables in a schema of ours; refused where a schema of that name is somebody else's."""
     if marker.require_schema(conn, schema):
         return
-    ddl = (Path(__file__).parent / "schema.sql").read_text()
     with conn.transaction():
         marker.create_schema(conn, schema)
-        conn.execute(sql.SQL(ddl).format(schema=sql.Identifier(schema)))  # type: ignore[arg-type]
+        conn.execute(sql.SQL(TABLES).format(schema=sql.Identifier(schema)))
 
 
 def _file_row(corpus: str, meeting: Meeting, placed: Sequence[Placed], provenance: dict[str, Any]) -> dict[str, Any]:
@@ -168,8 +191,15 @@ def _file_row(corpus: str, meeting: Meeting, placed: Sequence[Placed], provenanc
         "speaker_count": len({_speaker(p.turn) for p in placed}),
         "duration_seconds": max((p.end for p in placed), default=0.0),
         "timing_source": provenance["timing_source"],
+        **{name: provenance[name] for name in ALIGNED if name in provenance},
         "content_sha256": content_sha256(meeting),
     }
+
+
+def _state(row: dict[str, Any], placed: Sequence[Placed]) -> str:
+    """Hash of all that a file's rows hold but its date: what decides whether it is written again."""
+    fixed = {name: value for name, value in row.items() if name != "recorded_date"}
+    return canon.digest([fixed, [(p.start, p.end, str(p.segment_uuid)) for p in placed]])
 
 
 def _turn_row(file_uuid: str, placed: Placed) -> dict[str, Any]:
@@ -190,29 +220,28 @@ def _speaker(turn: Turn) -> str:
 
 
 def write_file(
-    conn: psycopg.Connection, schema: str, row: dict[str, Any], meeting: Meeting, placed: Sequence[Placed], force: bool
+    conn: psycopg.Connection, schema: str, row: dict[str, Any], placed: Sequence[Placed], force: bool
 ) -> str:
     """created, updated or skipped; one transaction a file, so that a killed run leaves whole files only."""
     name = sql.Identifier(schema)
     with conn.transaction():
         found = conn.execute(
-            sql.SQL("SELECT content_sha256, duration FROM {}.file WHERE file_uuid = %s").format(name),
+            sql.SQL("SELECT state_sha256 FROM {}.file WHERE file_uuid = %s").format(name),
             (row["file_uuid"],),
         ).fetchone()
-        if found == (row["content_sha256"], row["duration_seconds"]) and not force:
+        state = _state(row, placed)
+        if found == (state,) and not force:
             conn.execute(
                 sql.SQL("UPDATE {}.file SET recorded_date = %s WHERE file_uuid = %s").format(name),
                 (row["recorded_date"], row["file_uuid"]),
             )
             return "skipped"
         conn.execute(sql.SQL("DELETE FROM {}.file WHERE file_uuid = %s").format(name), (row["file_uuid"],))
-        _insert(conn, name, row, meeting, placed)
+        _insert(conn, name, {**row, "state_sha256": state}, placed)
     return "updated" if found else "created"
 
 
-def _insert(
-    conn: psycopg.Connection, name: sql.Identifier, row: dict[str, Any], meeting: Meeting, placed: Sequence[Placed]
-) -> None:
+def _insert(conn: psycopg.Connection, name: sql.Identifier, row: dict[str, Any], placed: Sequence[Placed]) -> None:
     columns = (
         "file_uuid",
         "corpus",
@@ -223,7 +252,7 @@ def _insert(
         "recorded_date",
         "duration_seconds",
         "timing_source",
-        "content_sha256",
+        "state_sha256",
     )
     conn.execute(
         sql.SQL("INSERT INTO {}.file VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)").format(name),

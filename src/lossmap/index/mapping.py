@@ -13,6 +13,8 @@ M = 16
 # library is absent: Lucene is named in every vector field.
 VECTOR_ENGINE = "lucene"
 
+REBUILD = "./run lossmap index --force, with the --scale and --bench of this index"
+
 ANALYSIS = {
     "filter": {
         "english_stop": {"type": "stop", "stopwords": "_english_"},

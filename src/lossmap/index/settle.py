@@ -13,6 +13,7 @@ from typing import Any
 from opensearchpy import OpenSearch
 
 from lossmap.errors import LossmapError
+from lossmap.index import mapping
 
 CHUNKS = {"term": {"doc_type": "chunk"}}
 PAGE = 1_000
@@ -82,7 +83,7 @@ def await_settled(
             raise LossmapError(
                 "the index did not settle", where=index, observed=history.unmet,
                 expected=f"{expected.files} files, two equal polls, nothing older than the build",
-                next_command="lossmap index build", exit_code=3,
+                next_command=mapping.REBUILD, exit_code=3,
             )  # fmt: skip
         time.sleep(interval)
 

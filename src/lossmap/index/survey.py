@@ -7,6 +7,7 @@ from typing import Any
 from opensearchpy import OpenSearch
 
 from lossmap.errors import LossmapError
+from lossmap.index import mapping
 
 UNKNOWN = "neural"
 ABSENT = "__no_embedding__"
@@ -47,6 +48,6 @@ def require_one_space(report: dict[str, Any], index: str) -> None:
             where=index,
             observed=report["embedding_models"],
             expected="one model",
-            next_command=f"lossmap index build --force --index {index}",
+            next_command=mapping.REBUILD,
             exit_code=3,
         )

@@ -5,7 +5,7 @@ Row number = position in (file_uuid, chunk_index) order = Lucene doc id after th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -59,12 +59,12 @@ def embedding_text(policy: str, row: Row) -> str:
 def run(at: Layout) -> dict[str, Any]:
     """The rule: the chunk table of a scale from its segment table."""
     with postgres.connect() as conn:
-        return build(conn, at.schema, at.index_folder)
+        return build(conn, at.schema, at.documents, at.index_folder)
 
 
-def build(conn: psycopg.Connection, schema: str, out: Path) -> dict[str, Any]:
-    """chunks.jsonl and chunking.json in ``out``, from the segment table."""
-    files = read.files(conn, schema)
+def build(conn: psycopg.Connection, schema: str, corpora: Collection[str], out: Path) -> dict[str, Any]:
+    """chunks.jsonl and chunking.json in ``out``, from the segments of ``corpora``."""
+    files = [file for file in read.files(conn, schema) if file.corpus in corpora]
     rows: list[Row] = []
     for file, segments in progress.bar(read.segments(conn, schema, files), "chunk", len(files), "files"):
         speakers = tuple(sorted({s.speaker for s in segments} - {UNKNOWN_SPEAKER}))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,12 @@ class Vectors:
 
     distinct: np.ndarray
     inverse: np.ndarray
+
+    def sha256(self) -> str:
+        """Hash of every byte: part of the identity of an index."""
+        found = hashlib.sha256(np.ascontiguousarray(self.distinct))
+        found.update(np.ascontiguousarray(self.inverse))
+        return found.hexdigest()
 
 
 def of(model_name: str, kind: str, texts: Sequence[str]) -> tuple[Vectors, int]:
@@ -49,7 +55,9 @@ def load(path: Path) -> Vectors:
 def run_passages(at: Layout, model: str, header: str) -> dict[str, int]:
     """The rule: passages.npz of an index."""
     texts = [table.embedding_text(header, row) for row in table.load(at.index_folder)]
-    return _write(at.index_folder / "passages.npz", model, "passage", texts)
+    report = _write(at.index_folder / "passages.npz", model, "passage", texts)
+    at.note_reuse("encode", report["distinct"] - report["encoded_now"])
+    return report
 
 
 def run_queries(at: Layout, model: str) -> dict[str, int]:

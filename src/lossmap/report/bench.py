@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import platform
+from pathlib import Path
 from typing import Any
 
 from lossmap import canon, engine
@@ -20,9 +21,10 @@ def run(at: Layout) -> dict[str, Any]:
         rule = path.relative_to(folder).with_suffix("").as_posix()
         with open(path, encoding="utf-8", newline="") as handle:
             for row in csv.DictReader(handle, delimiter="\t"):
-                rows.append({"rule": rule, "seconds": float(row["s"]), "max_rss_mib": _number(row["max_rss"])})
+                measured = {"seconds": float(row["s"]), "max_rss_mib": _number(row["max_rss"])}
+                rows.append({"rule": rule, **measured, "reused": _reused(folder, rule)})
     servers = {
-        name: {"version": state.get("version"), "rss_mib": (state.get("rss_bytes") or 0) / 2**20}
+        name: {"version": state.get("version"), "peak_rss_mib": (state.get("peak_rss_bytes") or 0) / 2**20}
         for name, state in engine.status().items()
     }
     machine = {"cores": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
@@ -35,8 +37,15 @@ def run(at: Layout) -> dict[str, Any]:
     }
     folder = at.results / "bench"
     canon.write_json(folder / "rules.json", document)
-    ledger.write(folder, "bench", at.scale, collect.digests(at)["bench"], {})
+    entry = ledger.entry(folder / "rules.json", "bench", at.scale, collect.digests(at)["bench"], {})
+    ledger.write(folder, at.scale, {"rules.json": entry})
     return document
+
+
+def _reused(folder: Path, rule: str) -> int:
+    """How many texts or chunks a rule found already done: a time over those is no time of the work."""
+    note = folder / f"{rule}.reused.json"
+    return int(canon.read_json(note)["reused"]) if note.exists() else 0
 
 
 def _number(text: str) -> float | None:

@@ -169,8 +169,9 @@ class Book:
                 where=f"{site()} ({file})",
                 observed=f"licence tier {tier}",
                 expected="licence tier A",
-                next_command="remove it, or render into build/internal/ with accept_noncommercial=true",
+                next_command="leave its corpus out of this scale",
             )
+        self.results.used.add(file)
         return file
 
     def record(self, name: str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def resolve(document: Any, pointer: str, where: object) -> Any:
 
 
 class Results:
-    """Result files below one root, read once and remembered as used."""
+    """Result files below one root, read once; ``used`` holds those that a claim, a table or a figure showed."""
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
@@ -95,7 +95,6 @@ class Results:
                     "a result is missing", where=self.root / name, next_command=f"snakemake {self.root / stage}"
                 )
             self._cache[name] = canon.read_json(self.root / name)
-        self.used.add(name)
         return self._cache[name]
 
     def not_obtained(self) -> str | None:

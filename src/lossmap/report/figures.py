@@ -115,6 +115,42 @@ def _draw_deciles(book: Book, spec: Mapping[str, Any]) -> Figure:
     return figure
 
 
+def _draw_growth(book: Book, spec: Mapping[str, Any]) -> Figure:
+    """One panel per measure and query set: a curve for each kind of meeting added, its interval and its band."""
+    file = f"{spec['stage']}/composition.json"
+    if book.not_obtained:
+        return _placeholder(book)
+    points = book.results.json(file)["curves"]["points"]
+    sets, measures = spec["sets"], spec["measures"]
+    figure, panels = pyplot.subplots(len(measures), len(sets), figsize=(6.4, 4.1), sharex="col", squeeze=False)
+    for line, measure in zip(panels, measures, strict=True):
+        for axes, (name, title) in zip(line, sets.items(), strict=True):
+            for kind, series in spec["kinds"].items():
+                rows = [row for row in points if (row["set"], row["kind"]) == (name, kind) and row["queries"]]
+                for row in rows:
+                    book.allow(file, row["tier"])
+                _draw_curve(axes, rows, measure, series)
+            axes.set_ylabel(measure)
+            axes.set_ylim(bottom=0)
+            if measure == measures[0]:
+                axes.set_title(title, fontsize=8.5, loc="left")
+            if measure == measures[-1]:
+                axes.set_xlabel("meetings in the index")
+    _legend(figure, {series: spec["labels"][kind] for kind, series in spec["kinds"].items()})
+    return figure
+
+
+def _draw_curve(axes: Axes, rows: list[Mapping[str, Any]], measure: str, series: str) -> None:
+    colour, marker, filled = SERIES[series]
+    sizes, values = ([row[key] for row in rows] for key in ("documents", measure))
+    spread = [[max(0.0, sign * (row[f"{measure}_meetings"][end] - row[measure])) for row in rows]
+              for end, sign in ((0, -1), (1, 1))]  # fmt: skip
+    face = colour if filled else "white"
+    axes.errorbar(sizes, values, yerr=spread, color=colour, marker=marker, mfc=face, ms=4, lw=1.1, elinewidth=0.7)
+    low, high = ([row[f"{measure}_{end}"] for row in rows] for end in ("low", "high"))
+    axes.fill_between(sizes, low, high, color=colour, alpha=0.25, lw=0)
+
+
 def _legend(figure: Figure, labels: Mapping[str, str]) -> None:
     marks = [
         pyplot.Line2D([], [], color=SERIES[name][0], marker=SERIES[name][1], ls="", ms=5, mew=1.1,
@@ -125,7 +161,11 @@ def _legend(figure: Figure, labels: Mapping[str, str]) -> None:
     figure.tight_layout(rect=(0, 0, 1, 0.91), w_pad=1.2)
 
 
-DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {"scopes": _draw_scopes, "deciles": _draw_deciles}
+DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {
+    "scopes": _draw_scopes,
+    "deciles": _draw_deciles,
+    "growth": _draw_growth,
+}
 
 
 def write(book: Book, name: str, path: Path) -> Path:

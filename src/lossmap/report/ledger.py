@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import fnmatch
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,28 +82,9 @@ def _files(stage_dir: Path) -> list[str]:
     return sorted(path.relative_to(stage_dir).as_posix() for path in every)
 
 
-def write(
-    stage_dir: Path,
-    rule: str,
-    scale: str,
-    code: str,
-    inputs: Mapping[str, str],
-    rules: Mapping[str, tuple[str, str]] | None = None,
-) -> dict[str, Any]:
-    """Record every file of ``stage_dir`` and write its ledger.json.
-
-    ``rules`` maps a glob over the relative path to (rule, code digest) for files that another rule computed and this
-    one collected; everything else is attributed to ``rule`` and ``code``.
-    """
-    stage_dir = Path(stage_dir)
-    entries = {}
-    for name in _files(stage_dir):
-        globs = [glob for glob in rules or {} if fnmatch.fnmatch(name, glob)]
-        # `*` also crosses a slash: the deepest pattern that fits is the one that was meant.
-        deepest = max(globs, key=lambda glob: (glob.count("/"), len(glob)), default=None)
-        maker, digest = (rules or {}).get(deepest or "", (rule, code))
-        entries[name] = entry(stage_dir / name, maker, scale, digest, inputs)
-    document = {"scale": scale, "entries": entries, "digest": canon.digest([scale, entries])}
+def write(stage_dir: Path, scale: str, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Write the ledger.json of ``stage_dir``; ``entries`` (see :func:`entry`) by path below it."""
+    document = {"scale": scale, "entries": dict(entries), "digest": canon.digest([scale, entries])}
     canon.write_json(stage_dir / NAME, document)
     return document
 

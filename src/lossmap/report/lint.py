@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,19 @@ COMMON = (
     (r"\ball-MiniLM-L\d+-v\d\b|\bMiniLM-L\d+-v\d\b", "a model's name"),
     (r"\bsha256\b|\bSHA-256\b|\bUTF-8\b", "names of standards"),
     (r"\bApache-2\.0\b|\bCC BY(?:-[A-Z]+)* \d\.\d\b", "names of licences"),
-    (r"\bstage\d?\.[a-z0-9.-]+", "the id of a table, figure or claim"),
+    (r"\bstage\d?\.[a-z][a-z0-9.-]*", "the id of a table, figure or claim"),
 )
 MARKDOWN = (
-    (r"^\s*\d+\. ", "list enumeration"),
+    (r"^ {0,3}\d{1,2}\. (?=\D)", "list enumeration"),
     (r"\{#[\w.-]+\}|\]\(#[\w.-]+\)", "an anchor"),
 )
 LATEX = (
     (r"\\(?:ref|cref|Cref|label|eqref|cite[tp]?|nocite|input)\*?(?:\[[^\]]*\])*\{[^}]*\}", "a reference"),
     (r"\\(?:documentclass|usepackage|PassOptionsToPackage)(?:\[[^\]]*\])?\{[^}]*\}", "package options"),
-    (r"-?\d*\.?\d+ ?(?:pt|em|ex|cm|mm|in|fil+)\b|\d*\.?\d+\\(?:text|line|column)(?:width|height)", "a length"),
+    (
+        r"-?\d*\.?\d+(?:pt|em|ex|cm|mm|fil+)\b|(?<=[={\[])-?\d*\.?\d+in\b|\d*\.?\d+\\(?:text|line|column)(?:width|height)",
+        "a length",
+    ),
     (r"\\(?:pdf\w+|tolerance|clubpenalty|widowpenalty)\s*=?-?\d+", "a TeX parameter"),
     (r"\\renewcommand\{\\\w+fraction\}\{\d?\.\d+\}", "a share of the page that floats may take"),
     (r"\\frac\{1\}|\\Bigl\(1\b", "the unit of a formula, not a quantity"),
@@ -78,6 +81,7 @@ COMPANIONS = (
     ("*/arms/*/per_query.csv.gz", "metrics.json", "what the rows are means of"),
     ("*/arms/*/run.txt.gz", "metrics.json", "the TREC run of a control"),
     ("*/arms/*/qrels.txt.gz", "metrics.json", "the TREC qrels of a control"),
+    ("*/ann.csv.gz", "index.json", "recall of every query, whose deciles the page draws"),
     ("*/arms/*/runinfo.json", "metrics.json", "times, which are never rendered"),
 )
 
@@ -103,12 +107,29 @@ def check_orphans(listed: Iterable[str], used: set[str]) -> None:
         )
 
 
+SHOWN = ("caption", "note", "empty", "title", "label", "purpose", "index")
+"""Keys whose strings a reader sees, at any depth of a specification."""
+
+
+def _sentences(value: Any) -> Iterator[str]:
+    """Every string that a specification prints."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key in SHOWN and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _sentences(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _sentences(inner)
+
+
 def check_texts(specifications: Mapping[str, Mapping[str, Any]]) -> None:
     """The numeral lint over captions, notes and column titles of table and figure specifications."""
     texts = {
         f"{name}: {text}"
         for name, spec in specifications.items()
-        for text in (spec["caption"], spec.get("note", ""), *(column["title"] for column in spec.get("columns", [])))
+        for text in _sentences(spec)
         if numerals(text, latex=False)
     }
     if texts:

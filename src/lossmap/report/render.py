@@ -191,7 +191,9 @@ def compile_pdf(source: Path) -> Path:
     fails, for an undefined reference and for a box that overruns by more than a point.
     """
     if shutil.which("latexmk") is None:
-        raise LossmapError("latexmk is not installed", next_command="./run doctor (lists the TeX packages to install)")
+        raise LossmapError(
+            "latexmk is not installed", next_command="./run lossmap doctor (lists the TeX packages to install)"
+        )
     env = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "FORCE_SOURCE_DATE": "1", "TZ": "UTC", "LC_ALL": "C"}
     # A long print line keeps every warning of the log on one line, so that it can be matched.
     env |= {"max_print_line": "1000", "error_line": "254", "half_error_line": "238"}

@@ -9,11 +9,6 @@ FIELDS = ("content", "content.exact", "title")
 CHUNK_PLANE = {"term": {"doc_type": "chunk"}}
 
 
-def window(size: int) -> int:
-    """The seed's coupled candidate count of the vector leg: max(100, min(4 size, 500))."""
-    return max(100, min(4 * size, 500))
-
-
 def text_clause(text: str) -> dict[str, Any]:
     """The epic-time clause: a quoted query is a phrase; otherwise fuzzy best fields, cross fields, sloppy phrase."""
     stripped = text.strip()

@@ -11,6 +11,8 @@ from lossmap.layout import Layout
 
 MODES = {"keyword": ("text",), "semantic": ("dense",), "hybrid": ("text", "dense")}
 KNOBS = ("size", "leg_depth", "rank_constant")
+FUSION_KNOBS = ("leg_depth", "rank_constant")
+DESCRIBED = ("search_mode", "scope", "dense", "filter")
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
@@ -30,11 +32,27 @@ def arm(at: Layout, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """(id, stanza) of the arm that ``options`` describe; an unpublished combination gets an id from its parameters."""
     base = layout.arm(at, options.chapter, options.arm) if options.arm else _described(at, options)
     moved = {knob: value for knob in KNOBS if (value := getattr(options, knob)) is not None}
+    _refuse_unused(base, moved, options)
     stanza = {**base, **moved}
     if base["mode"] == "hybrid" and options.leg_depth is None and options.size is not None:
         stanza["leg_depth"] = options.size
     name = options.arm or "-".join([base["mode"], *base["legs"]])
     return "-".join([name, *(f"{knob}{value}" for knob, value in moved.items())]), stanza
+
+
+def _refuse_unused(base: dict[str, Any], moved: dict[str, Any], options: argparse.Namespace) -> None:
+    """An option that would be ignored is an error: the ranking would not be the one that was asked for."""
+    ignored = [name for name in DESCRIBED if options.arm and getattr(options, name) is not None]
+    ignored += [knob for knob in FUSION_KNOBS if knob in moved and base["mode"] != "hybrid"]
+    if ignored:
+        raise LossmapError(
+            "options that this arm cannot take",
+            where=options.arm or base["mode"],
+            observed=", ".join("--" + name.replace("_", "-") for name in ignored),
+            expected="--arm with the knobs of its mode, or --search-mode, --scope, --dense, --filter without --arm",
+            next_command="./run lossmap measure --help",
+            exit_code=2,
+        )
 
 
 def _described(at: Layout, options: argparse.Namespace) -> dict[str, Any]:

@@ -74,10 +74,6 @@ def pad(hits: Sequence[tuple[Sequence[int], Sequence[float]]], depth: int) -> tu
     return rows, scores
 
 
-Scope = Mapping[str, Sequence[str]] | None
-"""Query id to its files, or None for the whole corpus."""
-
-
 @dataclass(frozen=True)
 class Live:
     """The engine's side: a settled index and the row of each document id."""
@@ -111,8 +107,21 @@ def _search(live: Live, requests: Sequence[dict[str, Any]]) -> Iterator[tuple[li
     for answer in reply["responses"]:
         if "error" in answer:
             raise _failed(live, json.dumps(answer["error"]))
+        require_whole(answer, live.index)
         found = answer["hits"]["hits"]
         yield [live.row_of[hit["_id"]] for hit in found], [hit["_score"] for hit in found]
+
+
+def require_whole(answer: dict[str, Any], index: str) -> None:
+    """Refuse hits that a time-out or a failed shard cut short."""
+    if answer["timed_out"] or answer["_shards"]["failed"]:
+        raise LossmapError(
+            "the engine answered in part",
+            where=index,
+            observed=f"timed_out {answer['timed_out']}, failed shards {answer['_shards']['failed']}",
+            expected="every shard in time",
+            next_command="./run lossmap engine status, then run again",
+        )
 
 
 def _failed(live: Live, observed: str) -> LossmapError:

@@ -15,10 +15,11 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
-from opensearchpy import OpenSearch
+from opensearchpy import NotFoundError, OpenSearch
 
 from lossmap import fuse, progress
 from lossmap.errors import LossmapError
+from lossmap.search.legs import require_whole
 
 DIGITS = Decimal(1).scaleb(-10)
 WORKERS = 2
@@ -63,15 +64,20 @@ def ensure_pipeline(client: OpenSearch, rank_constant: int) -> str:
             {"score-ranker-processor": {"combination": {"technique": "rrf", "rank_constant": rank_constant}}}
         ],
     }
-    client.transport.perform_request("PUT", path, body=body)
-    found = client.transport.perform_request("GET", path)[name]
+    try:
+        found = client.transport.perform_request("GET", path).get(name)
+    except NotFoundError:
+        found = None
+    if found is None:
+        client.transport.perform_request("PUT", path, body=body)
+        found = client.transport.perform_request("GET", path)[name]
     if found != body:
         raise LossmapError(
-            "a fusion pipeline is not what was asked for",
+            "a fusion pipeline of this name is not ours, or not what was asked for",
             where=name,
             observed=found,
             expected=body,
-            next_command="remove it from the engine and run again",
+            next_command="remove it from the engine, or point LOSSMAP_OPENSEARCH_URL at another one",
             exit_code=2,
         )
     return name
@@ -102,6 +108,7 @@ def live_orders(
 
     def one(item: tuple[str, dict[str, Any]]) -> tuple[str, list[int]]:
         reply = client.search(index=index, body=item[1], params={"search_pipeline": pipeline, "request_timeout": 120})
+        require_whole(reply, index)
         return item[0], [row_of[hit["_id"]] for hit in reply["hits"]["hits"]]
 
     with ThreadPoolExecutor(WORKERS) as pool:

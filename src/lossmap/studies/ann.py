@@ -6,7 +6,7 @@ list's last: equal texts have equal vectors, and which of them a list ends with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,22 @@ def of_arm(at: Layout, arm: Mapping[str, Any]) -> dict[str, Any] | None:
         if layout.leg(at, name)["kind"] == "hnsw":
             return row(at, name, arm.get("leg_depth", arm["size"]))
     return None
+
+
+PER_QUERY_HEADER = ("leg", "depth", "qid", "recall", "hits")
+
+
+def per_query(at: Layout) -> Iterator[tuple[str, int, str, str, int]]:
+    """Rows of ann.csv.gz: recall by id of every query, and how many hits the graph returned."""
+    for name, spec in layout.arms(at)["legs"].items():
+        if spec["kind"] == "hnsw":
+            approximate = legs.load(at.leg(name))
+            exact = legs.load(at.leg(reference(at, spec["scope"])))
+            hits = (approximate.rows >= 0).sum(axis=1).tolist()
+            for depth in DEPTHS:
+                shares = legs.recall(approximate, exact, depth).tolist()
+                for query_id, share, count in zip(exact.query_ids, shares, hits, strict=True):
+                    yield name, depth, query_id, repr(share), count
 
 
 def reference(at: Layout, scope: str) -> str:
@@ -60,7 +76,22 @@ def _row(name: str, spec: Mapping[str, Any], approximate: Leg, exact: Leg, depth
         **_spread("recall_by_score", legs.recall_by_score(approximate, exact, depth)),
         "recall_deciles": [float(np.quantile(by_id, q / 10)) for q in range(11)] if len(by_id) else [],
         "hits_mean": float(hits.mean()) if len(hits) else None,
+        **_short(by_id, hits, spec["k"]),
         "queries_without_hits": int((hits == 0).sum()),
+    }
+
+
+def _short(recall: np.ndarray, hits: np.ndarray, k: int) -> dict[str, Any]:
+    """Queries whose list is shorter than the k asked for, what they find, and the commonest length of such a list."""
+    short = hits < k
+    lengths = np.bincount(hits[short]) if short.any() else np.array([0])
+    return {
+        "short": int(short.sum()),
+        "short_share": float(short.mean()) if len(hits) else None,
+        "short_recall_mean": float(recall[short].mean()) if short.any() else None,
+        "short_commonest_length": int(lengths.argmax()),
+        "short_with_commonest_length": int(lengths.max()),
+        "full_recall_mean": float(recall[~short].mean()) if not short.all() else None,
     }
 
 

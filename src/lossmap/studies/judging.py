@@ -75,4 +75,7 @@ def load(at: Layout, key: str) -> Corpus:
             data["share"], data["grades"], rest["unjudgeable"], rest["unmatched"],
         )  # fmt: skip
     card = transcript.read_card(at.corpus(key))
+    # The worst tier of what shaped a row: queries, documents and judgements (the card), timings (the injection).
+    injected = canon.read_json(at.injection(card.get("documents") or key) / "manifest.json")
+    card["tier"] = max(card["tier"], injected["corpus"]["tier"])
     return Corpus(card, transcript.read_queries(at.corpus(key)), cover)

@@ -34,9 +34,30 @@ class Options:
 def ranking(at: Layout, arm: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
     """Query id to (document id, score), best first, from the frozen legs of this scale."""
     doc_ids = table.doc_ids(table.load(at.index_folder))
-    frozen = {name: legs.load(at.leg(name)) for name in arm["legs"]}
+    frozen = {name: _leg(at, name) for name in arm["legs"]}
     ranked = pipeline.rank(arm, frozen)
     return {query_id: [(doc_ids[row], score) for row, score in hits] for query_id, hits in ranked.items()}
+
+
+def _leg(at: Layout, name: str) -> legs.Leg:
+    """A frozen leg of the present index; refused where it is absent or was frozen over another one."""
+    if not at.leg(name).exists():
+        raise LossmapError(
+            "a leg has not been frozen",
+            where=at.leg(name),
+            next_command=f"./run {at.leg(name).relative_to(at.root)} --config scale={at.scale}",
+        )
+    leg, expected = legs.load(at.leg(name)), canon.read_json(at.index_folder / "manifest.json")["index_sha256"]
+    if leg.meta["index_sha256"] != expected:
+        raise LossmapError(
+            "a leg was frozen over another index",
+            where=at.leg(name),
+            observed=leg.meta["index_sha256"],
+            expected=expected,
+            next_command=f"./run --forcerun freeze {at.leg(name).relative_to(at.root)} --config scale={at.scale}",
+            exit_code=3,
+        )
+    return leg
 
 
 def measure(at: Layout, arm_id: str, arm: Mapping[str, Any], out: Path, options: Options = Options()) -> dict[str, Any]:
@@ -72,7 +93,7 @@ def check_files(at: Layout, manifest: Mapping[str, Any], expected: int) -> None:
             where=at.index_folder / "manifest.json",
             observed=manifest["chunking"]["files"],
             expected=wanted,
-            next_command="lossmap index build, or --expect-files N",
+            next_command=f"./run lossmap index --scale {at.scale}, or --expect-files N",
             exit_code=3,
         )
 
@@ -109,6 +130,7 @@ def _document(
         "retrieval": {"stage": "retrieve", "llm_required": False, "limit_queries": options.limit},
         "index": index_block(manifest),
         "ann": ann.of_arm(at, arm),
+        "legs": {name: canon.file_sha256(at.leg(name)) for name in arm["legs"]},
         "hashes": {
             **evaluate.hashes(judged),
             "index": manifest["index_sha256"],

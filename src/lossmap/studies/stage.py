@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lossmap import canon, layout, transcript
 from lossmap.judge import qrels, runs
 from lossmap.layout import Layout
-from lossmap.studies import ann, compare, judging, sensitivity
+from lossmap.studies import ann, compare, judging, peers, sensitivity
 from lossmap.studies.measure import index_block
 
 
@@ -62,3 +63,13 @@ def index_card(at: Layout) -> dict[str, Any]:
         "judgements": judged,
         "ann": ann.every(at),
     }
+
+
+STUDIES: dict[str, Callable[[Layout, str], Any]] = {
+    "corpus": lambda at, _: transcript.read_card(at.corpus(at.documents[0])),
+    "inject": lambda at, _: canon.read_json(at.injection(at.documents[0]) / "manifest.json"),
+    "index": lambda at, _: index_card(at),
+    "deltas": contrasts,
+    "sensitivity": verdicts,
+    "peers": lambda at, _: peers.table(),
+}

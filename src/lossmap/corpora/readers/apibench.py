@@ -57,7 +57,9 @@ def read(stanza: Stanza, folder: Path, selection: Mapping[str, int] | None = Non
                 text = INSTRUCTION.search(row["code"])[1]
                 collection.ask(f"{stanza.key}:{found}:{position:04d}", text, {found: 1})
     report = {"rows": len(rows), "distinct_calls": len(calls), "instructions": len(questions)}
-    return collection.finish(selection, **report, skipped={"without_document": skipped.pop("without_document")}, **skipped)
+    return collection.finish(
+        selection, **report, skipped={"without_document": skipped.pop("without_document")}, **skipped
+    )
 
 
 def _identity(row: Mapping[str, Any], merge: str | None) -> str:

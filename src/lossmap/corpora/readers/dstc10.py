@@ -17,7 +17,7 @@ WHOLE_DOMAIN = {"*": "any"}  # an entity id that no document id may hold
 
 
 def read(stanza: Stanza, folder: Path, selection: Mapping[str, int] | None = None) -> Reading:
-    """Snippets ``{domain}.{entity}.{snippet}`` titled by their entity; the last turn of each knowledge-seeking instance.
+    """Snippets ``{domain}.{entity}.{snippet}`` titled by entity; the last turn of each knowledge-seeking instance.
 
     Only that turn is the query: the entity it means often stands earlier in the dialogue, which bounds what is found.
     """

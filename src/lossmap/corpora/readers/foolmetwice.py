@@ -19,14 +19,15 @@ def read(stanza: Stanza, folder: Path, selection: Mapping[str, int] | None = Non
     """Every distinct evidence sentence of all files, gold or retrieved, and the claims of the set's own file.
 
     A document is ``p{page}-s{sentence}``, numbered by first appearance over the files, so that the sets share their
-    documents; claims are clustered by page. Sentences carry no title: the page's name is most of what a claim says.
+    documents; claims are clustered by page. Its title is the page's and the section's: a sentence alone rarely names
+    what it is about.
     """
     collection, places = Collection(stanza.language), _Places()
     rows = {name: load_jsonl(folder / name) for name in stanza.options["documents"]}
     for name, claims in rows.items():
         with fields_of(folder / name, FORM):
-            for document_id, page, text in places.sentences(claims):
-                collection.add(document_id, "", text, group=page)
+            for document_id, page, title, text in places.sentences(claims):
+                collection.add(document_id, title, text, group=page)
     labels: Counter[str] = Counter()
     asked = stanza.options["claims"]
     with fields_of(folder / asked, FORM):
@@ -49,12 +50,12 @@ class _Places:
     def page(self, title: str) -> str:
         return f"p{self.pages.setdefault(title, len(self.pages)):03d}"
 
-    def sentences(self, claims: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
-        """Document id, page and text of each sentence that no earlier claim had."""
+    def sentences(self, claims: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str, str]]:
+        """Document id, page, title and text of each sentence that no earlier claim had."""
         for row in claims:
             page = self.page(row["wikipedia_page"])
             for sentence in (*row["gold_evidence"], *row["retrieved_evidence"]):
                 if (text := sentence["text"]) not in self.of:
                     self.of[text] = f"{page}-s{self.counts[page]:03d}"
                     self.counts[page] += 1
-                    yield self.of[text], page, text
+                    yield self.of[text], page, f"{row['wikipedia_page']} | {sentence['section_header']}", text

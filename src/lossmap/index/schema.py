@@ -1,5 +1,10 @@
--- Tables of one injection. Ids of segments follow the order of insertion (start, end, turn), so that every read has a
--- total order: (start_time, end_time, segment_id).
+"""Tables of one injection.
+
+Ids of segments follow the order of insertion (start, end, turn), so that every read has a total order:
+(start_time, end_time, segment_id).
+"""
+
+TABLES = """
 CREATE TABLE {schema}.file (
     file_uuid      uuid PRIMARY KEY,
     corpus         text NOT NULL,
@@ -10,7 +15,7 @@ CREATE TABLE {schema}.file (
     recorded_date  date,
     duration       double precision NOT NULL,
     timing_source  text NOT NULL,
-    content_sha256 text NOT NULL,
+    state_sha256   text NOT NULL,
     UNIQUE (corpus, meeting_id)
 );
 CREATE TABLE {schema}.speaker (
@@ -30,3 +35,4 @@ CREATE TABLE {schema}.segment (
 );
 CREATE INDEX segment_order ON {schema}.segment (file_uuid, start_time, end_time, segment_id);
 CREATE UNIQUE INDEX segment_span ON {schema}.segment (file_uuid, start_time, end_time, md5(content));
+"""

@@ -1,0 +1,67 @@
+"""The chapter on corpora: scores over every scored corpus, timings, agreement of golds, counts, licences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lossmap import canon, layout
+from lossmap.corpora import licence, stats, timings
+from lossmap.layout import Layout
+from lossmap.studies import adjudicate
+from lossmap.studies import timings as timing_study
+
+STAGE = "corpora"
+KEPT = ("query_class", "queries", "meetings", "empty", "metrics", "intervals", "ceilings")
+
+
+def chapter(at: Layout) -> dict[str, Any]:
+    """What this scale scores: benches, and the studies that need more than one corpus (config.yaml)."""
+    return at.config["scales"][at.scale]["chapters"][STAGE]
+
+
+def scores(at: Layout, _: str) -> dict[str, Any]:
+    """scores.json: one row a bench, corpus, arm and class; corpora are never pooled."""
+    rows = []
+    for bench in chapter(at)["benches"]:
+        for arm in layout.arms(at)["stages"][STAGE]["arms"]:
+            document = canon.read_json(at.stage(STAGE) / "scored" / bench / arm / "metrics.json")
+            head = {"bench": bench, "arm": arm, "chunks": document["index"]["chunks"], "hashes": document["hashes"]}
+            rows += [
+                {**head, **{k: row[k] for k in ("corpus", "tier", "judged_by", *KEPT)}} for row in document["rows"]
+            ]
+    return {"rows": rows}
+
+
+def agreement(at: Layout, _: str) -> dict[str, Any]:
+    """agreement.json: the two golds over the same questions; empty where this scale has no such pair."""
+    pair = chapter(at).get("agreement")
+    if not pair:
+        return {"pairs": []}
+    arm = layout.arms(at)["stages"][STAGE]["control"]
+    folders = {
+        pair["first"]: at.stage("stage1") / "arms" / arm,
+        pair["second"]: at.stage(STAGE) / "scored" / pair["bench"] / arm,
+    }
+    return {"pairs": [{"arm": arm, **adjudicate.study(at, pair["first"], pair["second"], folders)}]}
+
+
+def timed(at: Layout, _: str) -> dict[str, Any]:
+    """timings.json: how far word timings align, and the same arms over measured and synthetic times."""
+    spec = chapter(at).get("timings")
+    if not spec:
+        return {"rules": [], "indexes": [], "contrasts": []}
+    measured = layout.load(at.scale, spec["index"])
+    folders = {"main": at.stage("stage1") / "arms", spec["index"]: at.stage(STAGE) / "scored" / spec["index"]}
+    found = timing_study.study(at, measured, list(layout.arms(at)["stages"][STAGE]["arms"]), folders)
+    rules = [canon.read_json(timings.folder(at) / f"{rule}.json") for rule in spec["rules"]]
+    return {"rules": rules, **found}
+
+
+STUDIES: dict[str, Callable[[Layout, str], Any]] = {
+    "scores": scores,
+    "agreement": agreement,
+    "timings": timed,
+    "stats": lambda at, _: {"rows": stats.stats(at.build / "corpora")},
+    "licences": lambda at, _: {"claims": licence.licence_rows()},
+}

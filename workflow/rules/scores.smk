@@ -1,0 +1,83 @@
+# Corpora: the same arms over every scored corpus, each on the index that holds its documents; never pooled.
+CORPORA = config["stages"]["corpora"]
+CHAPTER = config["scales"][AT.scale]["chapters"]["corpora"]
+CORPORA_STUDIES = ["scores", "agreement", "timings", "stats", "licences"]
+READ = sorted({key for name in [*CHAPTER["benches"], "main"] for key in [*bench(name).documents, *bench(name).scored]})
+
+
+rule score:
+    input:
+        legs=lambda w: expand(BUILD + "/legs/{bench}/{leg}.npz", bench=w.bench, leg=CORPORA["arms"][w.arm]["legs"]),
+        judged=lambda w: [
+            f"{BUILD}/judge/{at.index}/{key}.npz" for at in [bench(w.bench)] for key in at.scored
+        ],
+        manifest=lambda w: f"{BUILD}/index/{bench(w.bench).index}/manifest.json",
+    output:
+        expand(
+            BUILD + "/stages/corpora/scored/{{bench}}/{{arm}}/{file}",
+            file=["metrics.json", "metrics.md", "per_query.csv.gz"],
+        ),
+    params:
+        stanza=lambda w: CORPORA["arms"][w.arm],
+        code=code("measure"),
+    shell:
+        "{LOSSMAP} measure --arm {wildcards.arm} --chapter corpora {SCALED} --bench {wildcards.bench}"
+        " --out {BUILD}/stages/corpora/scored/{wildcards.bench}/{wildcards.arm}"
+
+
+rule corpora_study:
+    input:
+        expand(
+            BUILD + "/stages/corpora/scored/{bench}/{arm}/metrics.json", bench=CHAPTER["benches"], arm=CORPORA["arms"]
+        ),
+        expand(BUILD + "/stages/stage1/arms/{arm}/per_query.csv.gz", arm=CORPORA["arms"]),
+        expand(BUILD + "/timings/{rule}.json", rule=CHAPTER.get("timings", {}).get("rules", [])),
+        expand(BUILD + "/corpora/{key}/corpus.json", key=READ),
+    output:
+        BUILD + "/stages/corpora/{study}.json",
+    wildcard_constraints:
+        study="|".join(CORPORA_STUDIES),
+    params:
+        chapter=CHAPTER,
+        code=code("corpora_study"),
+    shell:
+        "{LOSSMAP} study {wildcards.study} --chapter corpora {SCALED}"
+        " && {LOSSMAP} sign corpora_study {SCALED} --code {params.code} --outputs {output} --inputs {input}"
+
+
+rule corpora:
+    input:
+        parts=expand(BUILD + "/stages/corpora/{study}.json", study=CORPORA_STUDIES),
+        stamp=STAMP,
+    output:
+        directory(RESULTS + "/corpora"),
+    params:
+        code=code("corpora"),
+    shell:
+        "{LOSSMAP} collect corpora {SCALED} --parts {input.parts}"
+
+
+rule compose:
+    input:
+        expand(BUILD + "/corpora/{key}/{part}", key=AT.documents, part=layout.CORPUS_FILES),
+    output:
+        BUILD + "/stages/composition/composition.json",
+    params:
+        code=code("compose"),
+    benchmark:
+        BUILD + "/bench/compose.tsv"
+    shell:
+        "{LOSSMAP} study composition --chapter composition {SCALED}"
+        " && {LOSSMAP} sign compose {SCALED} --code {params.code} --outputs {output} --inputs {input}"
+
+
+rule composition:
+    input:
+        parts=BUILD + "/stages/composition/composition.json",
+        stamp=STAMP,
+    output:
+        directory(RESULTS + "/composition"),
+    params:
+        code=code("composition"),
+    shell:
+        "{LOSSMAP} collect composition {SCALED} --parts {input.parts}"
