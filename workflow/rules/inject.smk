@@ -55,6 +55,8 @@ rule index:
         BUILD + "/index/chunks.jsonl",
         BUILD + "/index/chunking.json",
         BUILD + "/index/passages.npz",
+        "flake.nix",
+        "flake.lock",
     output:
         BUILD + "/index/manifest.json",
     params:
