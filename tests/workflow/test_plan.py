@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TREE = ("Snakefile", "profiles", "workflow", "src", "paper", "results")
+TREE = ("Snakefile", "flake.nix", "flake.lock", "profiles", "workflow", "src", "paper", "results")
 
 
 @pytest.fixture

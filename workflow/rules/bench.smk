@@ -4,6 +4,7 @@
 rule bench:
     input:
         stamp=STAMP,
+        environment=["flake.nix", "flake.lock"],
     output:
         directory(RESULTS + "/bench"),
     params:

@@ -78,6 +78,8 @@ rule index:
         BUILD + "/index/{index}/chunks.jsonl",
         BUILD + "/index/{index}/chunking.json",
         BUILD + "/index/{index}/passages.npz",
+        "flake.nix",
+        "flake.lock",
     output:
         BUILD + "/index/{index}/manifest.json",
     params:

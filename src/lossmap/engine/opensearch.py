@@ -246,6 +246,8 @@ def _from_path(binary: Path, home: Path, base: Path) -> tuple[list[str], dict[st
     for name in ("lib", "modules", "plugins", "agent", "bin"):
         if (home / name).exists():
             (linked / name).symlink_to(home / name)
+    # Plugins of the full bundle look for their configuration below the home.
+    (linked / "config").symlink_to(base / "config")
     env = {
         "OPENSEARCH_HOME": str(linked),
         "OPENSEARCH_PATH_CONF": str(base / "config"),
