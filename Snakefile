@@ -39,7 +39,7 @@ for record in Path("build/corpora").glob("*.json"):
 
 def code(rule):
     """The content hash of what a rule runs: changed code reruns it."""
-    return ledger.code_digest(config[rule])
+    return ledger.code_digest(config["code"][rule])
 
 
 def get_final_output():

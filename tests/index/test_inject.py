@@ -133,6 +133,17 @@ def test_two_runs_write_the_same_bytes(postgres, schema: str, tmp_path: Path) ->
         assert canon.file_sha256(tmp_path / "one" / name) == canon.file_sha256(tmp_path / "two" / name)
 
 
+def test_tables_of_another_version_are_made_anew(postgres, schema: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    folder = corpus(tmp_path / "c", [meeting(TIED)])
+    run(postgres, schema, folder, tmp_path / "out")
+    with postgres() as conn:
+        name = sql.Identifier(schema)
+        conn.execute(sql.SQL("ALTER TABLE {}.file RENAME COLUMN state_sha256 TO old").format(name))
+        conn.execute(sql.SQL("COMMENT ON SCHEMA {} IS 'lossmap: tables of old'").format(name))
+        conn.commit()
+    assert run(postgres, schema, folder, tmp_path / "out")["actions"]["created"] == 1
+
+
 def test_a_schema_that_somebody_else_owns_is_refused(postgres, unique_name, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     theirs = unique_name("theirs")
     name = sql.Identifier(theirs)

@@ -168,12 +168,20 @@ REPAIRS = ("zero_length", "reversed_swapped", "duplicate_spans_nudged", "start_t
 
 
 def ensure_schema(conn: psycopg.Connection, schema: str) -> None:
-    """The tables in a schema of ours; refused where a schema of that name is somebody else's."""
-    if marker.require_schema(conn, schema):
+    """The tables in a schema of ours; refused where a schema of that name is somebody else's.
+
+    Tables of another version are dropped with what they hold: the next injection writes it again.
+    """
+    version = f"{marker.COMMENT}, tables {canon.digest(TABLES)[:12]}"
+    found = conn.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", (schema,)).fetchone()
+    if marker.require_schema(conn, schema) and found == (version,):
         return
     with conn.transaction():
+        marker.drop_schema(conn, schema)
         marker.create_schema(conn, schema)
-        conn.execute(sql.SQL(TABLES).format(schema=sql.Identifier(schema)))
+        name = sql.Identifier(schema)
+        conn.execute(sql.SQL(TABLES).format(schema=name))
+        conn.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(name, sql.Literal(version)))
 
 
 def _file_row(corpus: str, meeting: Meeting, placed: Sequence[Placed], provenance: dict[str, Any]) -> dict[str, Any]:

@@ -66,10 +66,21 @@ def _lists(results: documents.Results, stage: str) -> Iterator[tuple[str, dict[s
         file, pointer = spec["file"], spec["pointer"]
         if file.split("/")[0] != stage:
             continue
-        for place, item in enumerate(documents.resolve(results.json(file), pointer, file)):
+        listed = _listed(results, file, pointer)
+        for place, item in enumerate(listed):
             for field, form in spec["fields"].items():
                 record = _record(results, file, f"{pointer}/{place}/{field}", form, field, item.get("tier", "A"))
                 yield f"{spec['id'].format(**item)}.{field}", record
+
+
+def _listed(results: documents.Results, file: str, pointer: str) -> list[Any]:
+    """The items of a list; none where the corpus that it describes could not be had."""
+    try:
+        return documents.resolve(results.json(file), pointer, file)
+    except LossmapError:
+        if results.not_obtained() is None:
+            raise
+        return []
 
 
 def _arms(results: documents.Results, stage: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ SIGNED = ".signed.json"
 def digests(at: Layout) -> dict[str, str]:
     """Rule to the content hash of the code it runs now (workflow/config/code.yaml)."""
     with open(at.root / "workflow/config/code.yaml", encoding="utf-8") as handle:
-        return {rule: ledger.code_digest(modules) for rule, modules in yaml.safe_load(handle).items()}
+        return {rule: ledger.code_digest(modules) for rule, modules in yaml.safe_load(handle)["code"].items()}
 
 
 def sign(at: Layout, rule: str, code: str, outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
@@ -77,11 +76,21 @@ def _signature(at: Layout, part: Path) -> dict[str, Any]:
     return signed
 
 
+def _tiers(value: Any) -> Iterator[str]:
+    """Every licence tier that a document states, at any depth."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from [inner] if key == "tier" else _tiers(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _tiers(inner)
+
+
 def _refuse_internal(part: Path) -> None:
     """No row of a tier other than A enters results, whatever made it."""
     if part.suffix != ".json":
         return
-    tiers = {row.get("tier", "A") for row in json.loads(part.read_text(encoding="utf-8")).get("rows", [])}
+    tiers = set(_tiers(canon.read_json(part)))
     if tiers - {"A"}:
         raise LossmapError(
             "a row that may not be published",

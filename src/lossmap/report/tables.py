@@ -191,6 +191,8 @@ def build(book: Book, name: str) -> Table:
     for row in rows:
         if row.file is not None:
             book.allow(row.file, row.tier)
+    if not rows and "*" not in spec.get("file", "*"):
+        book.allow(spec["file"])  # a result that says "none" is shown as such
     cells = tuple(tuple(_cell(row, column) for column in spec["columns"]) for row in rows)
     stand_in = f"{documents.NOT_OBTAINED}: {book.not_obtained}" if book.not_obtained else spec.get("empty")
     if not cells and stand_in:

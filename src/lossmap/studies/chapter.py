@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from lossmap import canon
+from lossmap import canon, transcript
 from lossmap.layout import Layout
 from lossmap.studies import ann, composition, corpora, stage
 
 
 def _composition(at: Layout, _: str) -> Any:
-    return composition.study(at.corpus(at.documents[0]))
+    """The study of the scale's first corpus, or its card alone where it could not be had."""
+    card = transcript.read_card(at.corpus(at.documents[0]))
+    if card["obtained"]:
+        return composition.study(at.corpus(at.documents[0]))
+    return {name: card[name] for name in ("key", "tier", "judged_by", "obtained", "reason")}
 
 
 CHAPTERS = {

@@ -58,10 +58,30 @@ def timed(at: Layout, _: str) -> dict[str, Any]:
     return {"rules": rules, **found}
 
 
+def read(at: Layout) -> set[str]:
+    """Keys of the corpora that this scale's indexes hold or ask; a folder that a hand left beside them is none."""
+    benches = [layout.load(at.scale, name) for name in ("main", *chapter(at)["benches"])]
+    return {key for bench in benches for key in (*bench.documents, *bench.scored)}
+
+
+def counts(at: Layout, _: str) -> dict[str, Any]:
+    """stats.json: counts of every corpus of this scale."""
+    keys = read(at)
+    return {"rows": [row for row in stats.stats(at.build / "corpora") if row["key"] in keys]}
+
+
+def licences(_at: Layout, _: str) -> dict[str, Any]:
+    """licences.json: claims about terms. The tier here is what a row says, not what the row is made of."""
+    return {
+        "claims": [{**{k: v for k, v in row.items() if k != "tier"}, "licence_tier": row["tier"]}
+                   for row in licence.licence_rows()]
+    }  # fmt: skip
+
+
 STUDIES: dict[str, Callable[[Layout, str], Any]] = {
     "scores": scores,
     "agreement": agreement,
     "timings": timed,
-    "stats": lambda at, _: {"rows": stats.stats(at.build / "corpora")},
-    "licences": lambda at, _: {"claims": licence.licence_rows()},
+    "stats": counts,
+    "licences": licences,
 }
