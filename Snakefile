@@ -32,7 +32,7 @@ if not STAMP.exists():
 
 
 # What could not be had the last time is tried again: such a record is no result that a second run may rely on.
-for record in Path("build/corpora").glob("*.json"):
+for record in [*Path("build/corpora").glob("*.json"), *Path("build").glob("*/corpora/*/corpus.json")]:
     if read_json(record).get("obtained") is False:
         record.unlink()
 

@@ -58,7 +58,7 @@ def _download(artifact: Artifact, part: Path) -> None:
             "an artefact is not in the cache and LOSSMAP_OFFLINE is set",
             where=artifact.coordinate,
             expected=settings.load().cache / "artifacts" / artifact.filename,
-            next_command="unset LOSSMAP_OFFLINE and run `lossmap doctor`",
+            next_command="unset LOSSMAP_OFFLINE and run `./run lossmap doctor`",
         )
     client = [sys.executable, "-m", "maven_artifact.main", artifact.coordinate, str(part)]
     done = subprocess.run(client, capture_output=True, text=True)
@@ -67,5 +67,5 @@ def _download(artifact: Artifact, part: Path) -> None:
             "a registry artefact could not be downloaded",
             where=artifact.coordinate,
             observed=(done.stderr or done.stdout).strip()[-400:],
-            next_command="check the network, then run again; `lossmap doctor` lists what is missing",
+            next_command="check the network, then run again; `./run lossmap doctor` lists what is missing",
         )

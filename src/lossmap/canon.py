@@ -80,8 +80,20 @@ def write_json(path: Path | str, value: Any) -> None:
 
 
 def read_json(path: Path | str) -> Any:
-    with open(path, encoding="utf-8") as handle:
+    with _opened(path) as handle:
         return json.load(handle)
+
+
+def _opened(path: Path | str) -> IO[str]:
+    """A file that a rule should have written; its absence names the way to get it."""
+    try:
+        return open(path, encoding="utf-8")
+    except FileNotFoundError as error:
+        raise LossmapError(
+            "a file that a rule writes is not there",
+            where=path,
+            next_command="./run PATH --config scale=SCALE, with this path below the checkout",
+        ) from error
 
 
 def write_jsonl(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> int:
@@ -95,7 +107,7 @@ def write_jsonl(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def read_jsonl(path: Path | str) -> Iterator[dict[str, Any]]:
-    with open(path, encoding="utf-8") as handle:
+    with _opened(path) as handle:
         for text in handle:
             yield json.loads(text)
 

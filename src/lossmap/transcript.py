@@ -99,5 +99,5 @@ def check_span(span: GoldSpan, turns: int) -> None:
             where=f"{span.query_id} in meeting {span.meeting_id}",
             observed=f"turns {span.first}..{span.last}",
             expected=f"0 <= first <= last < {turns}",
-            next_command="lossmap corpora verify",
+            next_command="./run lossmap corpora verify",
         )

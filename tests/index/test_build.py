@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from lossmap.errors import LossmapError
 from lossmap.index import build, mapping, settle, survey
 from lossmap.index.table import Row
 from lossmap.index.vectors import Vectors
+from lossmap.search import bodies
 
 DIMENSION = 8
 QUICK = (20, 0.05)
@@ -185,3 +187,26 @@ def test_a_killed_server_is_an_error_that_says_so_and_a_rerun_continues(own_engi
     report = build.build(client, "lossmap-killed", table, vectors_of(table), key(), timing=QUICK)
     assert report["resumed_chunks"] == 20 and report["docs_count"] == 60 and report["docs_deleted"] == 0
     marker.delete_index(client, "lossmap-killed")
+
+
+def test_fuzzy_scores_survive_a_restart(own_engine: Any) -> None:
+    """Equal terms of one query are merged in hash order: without a fixed order scores move with every start."""
+    words = ["prize", "price", "priced", "prices", "pricing", "pride", "printed", "printer", "prince", "principal"]
+    words += ["private", "probe", "problem"]
+    table = [replace(row, text=f"{words[i % 13]} {words[i * 5 % 13]} {words[i * 7 % 13]}", title=words[i % 3])
+             for i, row in enumerate(rows(files=8, each=25))]  # fmt: skip
+    queries = ["price prices of the printer", "private problem", "principal printing prize", "pricing prince pride"]
+
+    def scores() -> list[list[tuple[str, float]]]:
+        client = own_engine.client()
+        bodies_of = [bodies.request(bodies.text_leg(text), 100) for text in queries]
+        hits = [client.search(index="lossmap-restart", body=body)["hits"]["hits"] for body in bodies_of]
+        return [[(hit["_id"], hit["_score"]) for hit in found] for found in hits]
+
+    build.build(own_engine.client(), "lossmap-restart", table, vectors_of(table), key(), timing=QUICK)
+    before = scores()
+    assert own_engine.describe(own_engine.client())["term_order_fixed"]
+    for _ in range(2):
+        own_engine.down()
+        own_engine.up()
+        assert scores() == before

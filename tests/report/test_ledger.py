@@ -12,7 +12,7 @@ from lossmap.report import ledger
 def test_changed_byte_is_refused_with_the_mend(root: Path) -> None:
     path = root / "stage1" / "index.json"
     path.write_bytes(path.read_bytes().replace(b"39", b"38", 1))
-    with pytest.raises(LossmapError, match=r"index\.json[\s\S]*snakemake --forcerun study results/stage1"):
+    with pytest.raises(LossmapError, match=r"index\.json[\s\S]*--forcerun study results/stage1"):
         ledger.check(root / "stage1")
 
 

@@ -18,7 +18,7 @@ from lossmap.corpora.registry import Stanza
 from lossmap.corpora.sources import NotObtainable, Source
 from lossmap.errors import LossmapError
 
-FETCH = "lossmap corpora fetch --accept-licenses"
+FETCH = "./run lossmap corpora fetch --accept-licenses"
 
 
 def fetch(

@@ -44,14 +44,20 @@ def check_evidence(stanza: Stanza, folder: Path) -> None:
     """Raise where a licence file under ``folder`` is not the one that was read when the stanza was written."""
     for item in stanza.evidence:
         path = folder / item["file"]
-        observed = canon.file_sha256(path) if path.is_file() else "no such file"
+        if not path.is_file():
+            raise LossmapError(
+                "a corpus has not been fetched",
+                where=path,
+                next_command=f"./run lossmap corpora fetch --accept-licenses --only {stanza.key}",
+            )
+        observed = canon.file_sha256(path)
         if observed != item["sha256"]:
             raise LossmapError(
                 "the licence evidence changed: read it again, then update its hash in workflow/config/corpora.yaml",
                 where=f"{stanza.key}: {item['file']}",
                 observed=observed,
                 expected=item["sha256"],
-                next_command=f"read the file, mend the stanza, then `lossmap corpora lock --only {stanza.key}`",
+                next_command=f"read the file, mend the stanza, then `./run lossmap corpora lock --only {stanza.key}`",
             )
 
 

@@ -43,7 +43,7 @@ def entry(stanza: Stanza) -> dict[str, str]:
             where=registry.config_path("corpora.lock"),
             observed=", ".join(sorted(known)) or "an empty lock",
             expected=stanza.key,
-            next_command=f"lossmap corpora lock --only {stanza.key}",
+            next_command=f"./run lossmap corpora lock --only {stanza.key}",
         )
     return known[stanza.key]
 

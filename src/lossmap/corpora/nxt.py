@@ -53,7 +53,7 @@ def root(path: Path) -> ET.Element:
         return ET.parse(path).getroot()
     except (OSError, ET.ParseError) as error:
         raise LossmapError(
-            "an NXT file is missing or no XML", where=path, observed=error, next_command="lossmap corpora verify"
+            "an NXT file is missing or no XML", where=path, observed=error, next_command="./run lossmap corpora verify"
         ) from error
 
 

@@ -81,7 +81,7 @@ def select(keys: Iterable[str] | None) -> list[Stanza]:
             "no corpus has this key",
             observed=", ".join(unknown),
             expected=", ".join(known),
-            next_command="lossmap corpora list",
+            next_command="./run lossmap corpora list",
             exit_code=2,
         )
     return [known[key] for key in wanted]
@@ -100,7 +100,7 @@ def query_set(key: str) -> Stanza:
             where=name,
             observed=chosen or "the corpus without a set",
             expected=", ".join(f"{name}.{known}" for known in stanza.sets) or name,
-            next_command="lossmap corpora list",
+            next_command="./run lossmap corpora list",
             exit_code=2,
         )
     return replace(stanza, key=key, options={**stanza.options, **stanza.sets.get(chosen, {})})

@@ -187,5 +187,5 @@ def _nowhere(stanza: Stanza, why: object) -> NotObtainable:
         observed=why,
         expected=f"the network, or {stanza.obtain['mirror']} (or its unpacked folder) in a mirror folder",
         next_command=f"go online and run again (a download resumes), or "
-        f"`lossmap corpora fetch --accept-licenses --only {stanza.key} --mirror DIR` (or LOSSMAP_MIRROR=DIR)",
+        f"`./run lossmap corpora fetch --accept-licenses --only {stanza.key} --mirror DIR` (or LOSSMAP_MIRROR=DIR)",
     )

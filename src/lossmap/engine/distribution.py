@@ -82,7 +82,10 @@ def _full_disk_named(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise LossmapError(
-            "binaries could not be put into the cache", where=target, observed=error, next_command="lossmap doctor"
+            "binaries could not be put into the cache",
+            where=target,
+            observed=error,
+            next_command="./run lossmap doctor",
         ) from error
 
 

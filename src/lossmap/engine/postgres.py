@@ -63,14 +63,18 @@ def connect() -> psycopg.Connection:
     external = settings.load().postgres_dsn
     record = process.live(NAME)
     if not external and not record:
-        raise LossmapError("PostgreSQL is not up", where=settings.load().runtime, next_command="lossmap engine up")
+        raise LossmapError(
+            "PostgreSQL is not up", where=settings.load().runtime, next_command="./run lossmap engine up"
+        )
     try:
         return psycopg.connect(external or record.endpoint)
     except psycopg.OperationalError as error:
         raise LossmapError(
             "PostgreSQL does not answer",
             observed=str(error).strip(),
-            next_command="check LOSSMAP_POSTGRES_DSN" if external else "lossmap engine down && lossmap engine up",
+            next_command="check LOSSMAP_POSTGRES_DSN"
+            if external
+            else "./run lossmap engine down; ./run lossmap engine up",
         ) from error
 
 

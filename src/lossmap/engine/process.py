@@ -151,7 +151,7 @@ def wait_ready(name: str, record: Record, ready: Callable[[], bool], log: Path, 
                 f"{name} {'died while starting' if dead else f'did not answer within {timeout:.0f} s'}",
                 where=log,
                 observed="\n" + tail(log),
-                next_command="lossmap engine up (after mending what the log says)",
+                next_command="./run lossmap engine up (after mending what the log says)",
             )
         time.sleep(0.1)
 
@@ -164,7 +164,9 @@ def stop(name: str, first: signal.Signals = signal.SIGTERM, timeout: float = 30.
             if _ended(record, sig, patience):
                 break
         else:
-            raise LossmapError(f"{name} does not end", observed=f"pid {record.pid}", next_command="lossmap engine down")
+            raise LossmapError(
+                f"{name} does not end", observed=f"pid {record.pid}", next_command="./run lossmap engine down"
+            )
     _path(name).unlink(missing_ok=True)
     return record is not None
 

@@ -31,8 +31,7 @@ def run(at: Layout, model: str, header: str, force: bool = False) -> dict[str, A
     client = opensearch.client()
     report = build(client, at.index_name, rows, passages, key, force)
     at.note_reuse("index", report["resumed_chunks"])
-    engine = {"name": "opensearch", "version": opensearch.version(client)}
-    return manifest(at.index_folder / "manifest.json", key, chunking, report, engine)
+    return manifest(at.index_folder / "manifest.json", key, chunking, report, opensearch.describe(client))
 
 
 def identity(chunking: dict[str, Any], model: str, header: str, passages: Vectors) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def _unledgered(name: str, file: str, stage: str) -> NoReturn:
     raise LossmapError(
         f"claim '{name}' reads a file without a ledger entry",
         where=file,
-        next_command=f"snakemake --forcerun {stage} results/{stage}",
+        next_command=f"./run --forcerun {stage} results/{stage}",
     )
 
 
@@ -153,7 +153,7 @@ class Book:
                 "the results to render are of no scale or of several",
                 where=results_root,
                 observed=sorted(scales) or "no stage directory with a ledger",
-                next_command="snakemake results/stage1",
+                next_command="./run results/stage1",
             )
         self.scale = scales.pop()
         self.claims = canon.read_json(Path(results_root) / NAME)
@@ -201,10 +201,12 @@ class Book:
                 where=f"{site()} ({file}#{claim['pointer']})",
                 observed=claim["value"],
                 expected=present,
-                next_command="snakemake --forcerun claims",
+                next_command="./run --forcerun claims",
             )
         self.used[name] = claim
-        return claim
+        # A count of nothing is no measurement: without the corpus every number of its chapters is "not obtained".
+        counted = self.not_obtained and not isinstance(claim["value"], str)
+        return {**claim, "value": None} if counted else claim
 
     def _published(self, name: str) -> dict[str, Any]:
         numbers = documents.published()
@@ -222,6 +224,15 @@ class Book:
         """A measured number as text, in the claim's own format unless ``form`` names another."""
         record = self.record(name)
         return self._text(record["value"], form or record["format"])
+
+    def resolve(self, file: str, pointer: str) -> Any:
+        """What a pointer finds; nothing where the corpus that it describes could not be had."""
+        try:
+            return documents.resolve(self.results.json(file), pointer, file)
+        except LossmapError:
+            if self.not_obtained is None:
+                raise
+            return []
 
     def _text(self, value: Any, form: str) -> str:
         return documents.NOT_OBTAINED if value is None and self.not_obtained else documents.formatted(value, form)

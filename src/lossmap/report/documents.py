@@ -92,7 +92,7 @@ class Results:
             if not (self.root / name).is_file():
                 stage = name.split("/")[0]
                 raise LossmapError(
-                    "a result is missing", where=self.root / name, next_command=f"snakemake {self.root / stage}"
+                    "a result is missing", where=self.root / name, next_command=f"./run {self.root / stage}"
                 )
             self._cache[name] = canon.read_json(self.root / name)
         return self._cache[name]

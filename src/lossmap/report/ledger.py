@@ -95,7 +95,7 @@ def _refuse(what: str, stage_dir: Path, name: str, rule: str, observed: object =
         where=stage_dir / name,
         observed=observed,
         expected=expected,
-        next_command=f"snakemake --forcerun {rule} results/{stage_dir.name}",
+        next_command=f"./run --forcerun {rule} results/{stage_dir.name}",
     )
 
 

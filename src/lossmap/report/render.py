@@ -94,7 +94,11 @@ def environment(book: Book, target: Target, figure: Callable[[str], str], *first
     )
 
     def cell(text: str, form: str) -> Safe:
-        return Safe(target.code(text) if form in ("code", "hash") and text != documents.ABSENT else target.escape(text))
+        return Safe(
+            target.code(text)
+            if form in ("code", "hash") and text not in ("", documents.ABSENT)
+            else target.escape(text)
+        )
 
     def table(name: str) -> Safe:
         return Safe(env.get_template(f"tables/table.{target.suffix}.j2").render(table=tables.build(book, name)))
@@ -164,7 +168,7 @@ def open_book(scale: str, results_root: Path, digests: Mapping[str, str] | None)
             where=results_root,
             observed=book.scale,
             expected=scale,
-            next_command="snakemake --forcerun stage1 results/stage1",
+            next_command="./run --forcerun stage1 results/stage1",
         )
     if digests is not None:
         print(f"{len(book.stale)} of {len(book.entries)} results carry a code digest other than the present one")
@@ -213,7 +217,7 @@ def compile_pdf(source: Path) -> Path:
 
 def _keep(source: Path) -> Path:
     """A copy of a failed source that outlives the scratch folder."""
-    kept = Path(tempfile.mkdtemp(prefix="lossmap-latex-")) / source.name
+    kept = Path(tempfile.gettempdir()) / f"lossmap-{os.geteuid()}-failed.tex"
     shutil.copyfile(source, kept)
     return kept
 

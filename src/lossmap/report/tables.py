@@ -67,7 +67,7 @@ def _from_file(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
     """
     files = sorted(fnmatch.filter(book.entries, spec["file"])) if "*" in spec["file"] else [spec["file"]]
     for file in files:
-        found = documents.resolve(book.results.json(file), spec.get("pointer", ""), file)
+        found = book.resolve(file, spec.get("pointer", ""))
         for key, value in _items([found] if spec.get("single") else found):
             item = {"key": key, **(value if isinstance(value, Mapping) else {"value": value})}
             for part in item.get(spec["explode"], []) if "explode" in spec else [{}]:
@@ -148,6 +148,19 @@ SOURCES: dict[str, Callable[[Book, Mapping[str, Any]], Iterator[Row]]] = {
 }
 
 
+ABOUT_THE_INSTRUMENT = (
+    "stage1.peers",
+    "published.",
+    "corpora.trail",
+    "controls",
+    "claims",
+    "files",
+    "bench.",
+    "stage1.reindex",
+)
+"""Tables that hold without any corpus."""
+
+
 def specifications() -> dict[str, Any]:
     """Table id -> specification, from every YAML file of paper/tables/."""
     found: dict[str, Any] = {}
@@ -194,9 +207,11 @@ def build(book: Book, name: str) -> Table:
     if not rows and "*" not in spec.get("file", "*"):
         book.allow(spec["file"])  # a result that says "none" is shown as such
     cells = tuple(tuple(_cell(row, column) for column in spec["columns"]) for row in rows)
-    stand_in = f"{documents.NOT_OBTAINED}: {book.not_obtained}" if book.not_obtained else spec.get("empty")
-    if not cells and stand_in:
+    about_corpus = book.not_obtained and not name.startswith(ABOUT_THE_INSTRUMENT)
+    stand_in = documents.NOT_OBTAINED if about_corpus else spec.get("empty")
+    if stand_in and (about_corpus or not cells):
         cells = ((stand_in, *[""] * (len(spec["columns"]) - 1)),)
+        rows = []
     if not book.not_obtained:
         _refuse_empty(name, spec, cells)
     groups = [_field(row.fields, spec["group"]) for row in rows] if "group" in spec else []

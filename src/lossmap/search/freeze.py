@@ -137,6 +137,15 @@ def _rows_by_file(rows: Sequence[table.Row]) -> dict[str, np.ndarray]:
 def pin_arm(at: Layout, stage: str, name: str) -> dict[str, Any]:
     """The arm's offline order against the live engine's for every ``pin``-th query: counts and first differences."""
     arm, bench = layout.arm(at, stage, name), Bench(at)
+    if "pin" not in arm:
+        raise LossmapError(
+            "this arm is not pinned",
+            where=name,
+            observed=sorted(arm),
+            expected="a stanza with pin: N, and a fusion to hold against the engine",
+            next_command="add pin: N to its stanza in workflow/config/arms.yaml",
+            exit_code=2,
+        )
     specs = [layout.leg(at, leg) for leg in arm["legs"]]
     frozen = [legs.load(at.leg(leg)) for leg in arm["legs"]]
     chosen = range(0, len(bench.queries), arm["pin"])

@@ -129,7 +129,7 @@ def _failed(live: Live, observed: str) -> LossmapError:
         "a query failed; an empty list would have been scored as zeros",
         where=live.index,
         observed=observed[:300],
-        next_command="lossmap engine status",
+        next_command="./run lossmap engine status",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lossmap import canon, transcript
+from lossmap.errors import LossmapError
 from lossmap.layout import Layout
 from lossmap.studies import ann, composition, corpora, stage
 
@@ -25,12 +26,17 @@ CHAPTERS = {
 TABLES = {"ann": (ann.PER_QUERY_HEADER, ann.per_query)}
 
 
-def names() -> list[str]:
-    return sorted({name for studies in CHAPTERS.values() for name in studies} | set(TABLES))
-
-
 def study(at: Layout, chapter: str, name: str) -> None:
     """The rule: one study, written beside the chapter's other parts."""
+    known = {**CHAPTERS.get(chapter, {}), **TABLES}
+    if name not in known:
+        raise LossmapError(
+            "no such study",
+            observed=f"{name} of chapter {chapter}",
+            expected={chapter: sorted(studies) for chapter, studies in CHAPTERS.items()},
+            next_command="./run lossmap study NAME --chapter CHAPTER",
+            exit_code=2,
+        )
     if name in TABLES:
         header, rows = TABLES[name]
         canon.write_csv_gz(at.stage(chapter) / f"{name}.csv.gz", header, rows(at))

@@ -30,6 +30,16 @@ class Options:
     limit: int = 0
     expect_files: int = 0
 
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise LossmapError(
+                "a limit below zero",
+                observed=self.limit,
+                expected="0 for all queries, or N",
+                exit_code=2,
+                next_command="./run lossmap measure --help",
+            )
+
 
 def ranking(at: Layout, arm: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
     """Query id to (document id, score), best first, from the frozen legs of this scale."""

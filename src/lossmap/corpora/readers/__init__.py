@@ -45,5 +45,5 @@ def malformed(path: Path, observed: object, expected: str) -> LossmapError:
         where=path,
         observed=observed,
         expected=expected,
-        next_command="lossmap corpora verify",
+        next_command="./run lossmap corpora verify",
     )
