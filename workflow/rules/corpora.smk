@@ -11,6 +11,13 @@ def documents_of(key):
     return [stanza["documents"]] if "documents" in stanza else []
 
 
+def again(key):
+    """What could not be had the last time is tried again: no second run may rely on it."""
+    record = Path(f"build/corpora/{key}.json")
+    had = not record.exists() or read_json(record).get("obtained", True)
+    return "" if had else uuid.uuid4().hex
+
+
 rule obtain:
     output:
         "build/corpora/{key}.json",
@@ -19,6 +26,7 @@ rule obtain:
         lock=lambda w: digest(layout.stanza(AT, "corpora.lock", "corpora").get(w.key, {})),
         strict="--strict" if config["strict"] else "",
         noncommercial="--accept-noncommercial" if config["accept_noncommercial"] else "",
+        again=lambda w: again(w.key),
         code=code("obtain"),
     shell:
         "{LOSSMAP} corpora obtain {wildcards.key} {params.strict} {params.noncommercial} --out {output}"

@@ -188,7 +188,7 @@ class Book:
     def record(self, name: str) -> dict[str, Any]:
         """The claim ``name``, compared with the file it points into, and noted as used."""
         if name not in self.claims and self.not_obtained:
-            return {"value": None, "format": "text"}
+            return {"value": None, "format": "text", "file": "stage1/corpus.json", "tier": "A"}
         if name not in self.claims:
             unknown("claim", name, self.claims, "use a known id, or add it to paper/claims.yaml")
         claim = self.claims[name]

@@ -228,5 +228,5 @@ def _faults(log: str, code: int) -> list[str]:
     if code:
         return errors[:1] or [log.strip()[-400:]]
     undefined = re.findall(r"^.*Warning: (?:Reference|Citation) .* undefined.*$", log, flags=re.MULTILINE)
-    boxes = re.findall(r"^(Overfull \\hbox \(([\d.]+)pt too wide\).*)$", log, flags=re.MULTILINE)
+    boxes = re.findall(r"^(Overfull \\[hv]box \(([\d.]+)pt too (?:wide|high)\).*)$", log, flags=re.MULTILINE)
     return undefined + [line for line, points in boxes if float(points) > OVERFULL_POINTS]

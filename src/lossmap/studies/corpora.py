@@ -34,9 +34,9 @@ def scores(at: Layout, _: str) -> dict[str, Any]:
 
 
 def agreement(at: Layout, _: str) -> dict[str, Any]:
-    """agreement.json: the two golds over the same questions; empty where this scale has no such pair."""
+    """agreement.json: the two golds over the same questions; empty where this scale has none, or could not have it."""
     pair = chapter(at).get("agreement")
-    if not pair:
+    if not pair or not adjudicate.pairs(at, pair["first"], pair["second"]):
         return {"pairs": []}
     arm = layout.arms(at)["stages"][STAGE]["control"]
     folders = {
