@@ -1,4 +1,4 @@
-"""The workflow's plan on a fresh copy of the tree: what runs, and what an edit reruns."""
+"""The workflow's plan on a fresh copy of the tree: what runs, and where it writes."""
 
 from __future__ import annotations
 
@@ -26,32 +26,38 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan(folder: Path, *arguments: str) -> Counter[str]:
-    """Jobs by rule of a dry run."""
+def plan(folder: Path, *arguments: str) -> tuple[Counter[str], set[str]]:
+    """Jobs by rule, and every output, of a dry run."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE")} | {"LOSSMAP_ROOT": str(folder)}
     call = [sys.executable, "-m", "snakemake", "-n", "--cores", "2", *arguments]
     done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
     table = re.search(r"^job +count\n[- ]+\n(.*?)^total", done.stdout, re.MULTILINE | re.DOTALL)
     rows = table.group(1).split("\n") if table else []
-    return Counter({row.split()[0]: int(row.split()[1]) for row in rows if row.split()})
+    outputs = {
+        path.strip() for line in re.findall(r"^ +output: (.*)$", done.stdout, re.MULTILINE) for path in line.split(",")
+    }
+    return Counter({row.split()[0]: int(row.split()[1]) for row in rows if row.split()}), outputs
 
 
 def test_a_fresh_clone_plans_the_whole_chain_whatever_is_committed(clone: Path) -> None:
     (clone / "results/stage1").mkdir(parents=True, exist_ok=True)
-    jobs = plan(clone, "results/stage1")
-    chain = {"obtain", "normalise", "inject", "chunk", "encode", "index", "freeze", "judge", "measure", "pin", "study"}
-    assert chain | {"stage1"} == set(jobs)
+    jobs, _ = plan(clone, "results/stage1")
+    chain = {"obtain", "normalise", "inject", "chunk", "encode_passages", "encode_queries", "index", "freeze", "judge"}
+    assert chain | {"measure", "pin", "study", "ann", "stage1"} == set(jobs)
     assert jobs["freeze"] == 7 and jobs["measure"] == 12 and jobs["pin"] == 5
 
 
-def test_every_scale_plans_a_paper_and_only_full_writes_results(clone: Path) -> None:
-    for scale in ("smoke", "small", "full"):
-        jobs = plan(clone, "paper", "--config", f"scale={scale}")
-        assert {"claims", "pdf", "site", "paper"} <= set(jobs)
+@pytest.mark.parametrize("scale", ["smoke", "small", "full"])
+def test_every_scale_plans_every_chapter_and_only_full_writes_results(clone: Path, scale: str) -> None:
+    jobs, outputs = plan(clone, "paper", "--config", f"scale={scale}")
+    assert {"stage1", "corpora", "composition", "claims", "pdf", "site", "paper"} <= set(jobs)
+    written = {path for path in outputs if path.startswith("results/")}
+    assert bool(written) == (scale == "full")
+    assert all(path.startswith(("build/", "results/")) for path in outputs)
 
 
 def test_shipped_renders_and_computes_nothing(clone: Path) -> None:
     (clone / "results/stage1").mkdir(parents=True, exist_ok=True)
     (clone / "results/claims.json").touch()
-    assert set(plan(clone, "paper", "--config", "scale=shipped")) == {"pdf", "site", "paper"}
+    assert set(plan(clone, "paper", "--config", "scale=shipped")[0]) == {"pdf", "site", "paper"}
