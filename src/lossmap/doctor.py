@@ -163,7 +163,7 @@ def _corpora() -> Iterator[Row]:
 
 
 def _hub() -> Iterator[Row]:
-    mend = f"{sys.executable} -m pip install --require-hashes -r requirements/hub.txt"
+    mend = "./run hub"
     yield _package("sentence-transformers", mend=mend, needed=False)
 
 
