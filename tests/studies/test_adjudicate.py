@@ -39,11 +39,18 @@ def at(tmp_path: Path) -> Layout:
 
 def test_overlap_kappa_and_correlation(at: Layout, tmp_path: Path) -> None:
     found = adjudicate.study(at, "a", "b", {"a": tmp_path / "a", "b": tmp_path / "b"})
+    assert found is not None
     assert (found["queries"], found["unmatched_first"]) == (2, 1)
     assert found["second_turns"] == 5 and found["second_turns_inside"] == 2
     assert found["queries_with_none_inside"] == 1
     assert found["second_inside_first"]["mean"] == pytest.approx((2 / 4 + 0) / 2)
     assert found["rank_correlation"]["tau_b"] == pytest.approx(1.0)
+
+
+def test_golds_without_a_common_question_have_nothing_to_say(at: Layout, tmp_path: Path) -> None:
+    card = {"key": "b", "tier": "A", "judged_by": "human"}
+    transcript.write_corpus(at.corpus("b"), [], [], [], card)
+    assert adjudicate.study(at, "a", "b", {"a": tmp_path / "a", "b": tmp_path / "b"}) is None
 
 
 def test_kappa_of_equal_disjoint_and_chance_selections() -> None:

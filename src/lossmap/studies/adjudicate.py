@@ -69,12 +69,17 @@ def kappa(first: set[int], second: set[int], turns: int) -> float:
     return 1.0 if expected == 1 else (observed - expected) / (1 - expected)
 
 
-def study(at: Layout, first: str, second: str, arm_of: Mapping[str, Any]) -> dict[str, Any]:
-    """Overlap of the two golds, and rank correlation of the nDCG@10 of one arm; ``arm_of``: its folder by corpus."""
+def study(at: Layout, first: str, second: str, arm_of: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Overlap of the two golds, and rank correlation of the nDCG@10 of one arm; ``arm_of``: its folder by corpus.
+
+    None where no question has gold in both.
+    """
     matched = pairs(at, first, second)
     golds = gold_turns(at, first), gold_turns(at, second)
     rows = [(golds[0].get(p.first, set()), golds[1].get(p.second, set()), p) for p in matched]
     judged = [(a, b, p) for a, b, p in rows if a and b]
+    if not judged:
+        return None
     inside = np.array([[len(a & b) / len(b), len(a & b) / len(a), kappa(a, b, p.turns)] for a, b, p in judged])
     estimate = intervals.means_with_intervals(inside, [p.meeting for _, _, p in judged])
     scores = _scores(arm_of[first], arm_of[second], [p for _, _, p in judged])

@@ -36,14 +36,15 @@ def scores(at: Layout, _: str) -> dict[str, Any]:
 def agreement(at: Layout, _: str) -> dict[str, Any]:
     """agreement.json: the two golds over the same questions; empty where this scale has none, or could not have it."""
     pair = chapter(at).get("agreement")
-    if not pair or not adjudicate.pairs(at, pair["first"], pair["second"]):
+    if not pair:
         return {"pairs": []}
     arm = layout.arms(at)["stages"][STAGE]["control"]
     folders = {
         pair["first"]: at.stage("stage1") / "arms" / arm,
         pair["second"]: at.stage(STAGE) / "scored" / pair["bench"] / arm,
     }
-    return {"pairs": [{"arm": arm, **adjudicate.study(at, pair["first"], pair["second"], folders)}]}
+    found = adjudicate.study(at, pair["first"], pair["second"], folders)
+    return {"pairs": [{"arm": arm, **found}] if found else []}
 
 
 def timed(at: Layout, _: str) -> dict[str, Any]:
