@@ -17,7 +17,9 @@ from lossmap import layout
 from lossmap.canon import digest, read_json
 from lossmap.report import ledger
 
-AT = layout.load(config["scale"])
+# Rows of tier B have a scale, a folder and a paper of their own.
+AT = layout.load(layout.INTERNAL if config["accept_noncommercial"] else config["scale"])
+CHAPTERS = config["scales"].get(AT.scale, {}).get("chapters", {})
 BUILD = f"build/{AT.scale}"
 RESULTS = AT.results.relative_to(AT.root).as_posix()
 LOSSMAP = f"PYTHONPATH=src {sys.executable} -m lossmap"

@@ -13,6 +13,7 @@ from lossmap import canon, settings
 from lossmap.errors import LossmapError
 
 MAIN = "main"
+INTERNAL = "internal"
 CORPUS_FILES = ("meetings.jsonl", "queries.jsonl", "gold.jsonl", "corpus.json")
 
 
@@ -62,6 +63,16 @@ class Layout:
         """Keys of the corpora whose queries this bench asks."""
         only = self.bench.partition("/")[2]
         return [only] if only else self.stanza["scored"]
+
+    @property
+    def graph(self) -> bool:
+        """Whether the index holds an HNSW graph; one that only exact legs read does without."""
+        return self.stanza.get("graph", True)
+
+    @property
+    def public(self) -> bool:
+        """Whether results of this scale may be published: no row of a tier other than A enters them."""
+        return self.scale != INTERNAL
 
     def corpus(self, key: str) -> Path:
         return self.build / "corpora" / key

@@ -76,6 +76,12 @@ def read_card(folder: Path) -> dict[str, Any]:
     return canon.read_json(folder / "corpus.json")
 
 
+def owner(folder: Path) -> str:
+    """Key of the corpus whose meetings the gold of the corpus in ``folder`` points into: most often itself."""
+    card = read_card(folder)
+    return card.get("documents") or card["key"]
+
+
 def read_meetings(folder: Path) -> list[Meeting]:
     return [
         Meeting(**{**row, "turns": tuple(Turn(**turn) for turn in row["turns"])})

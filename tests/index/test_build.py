@@ -40,7 +40,7 @@ def vectors_of(table: list[Row]) -> Vectors:
 
 
 def key(name: str = "model-a") -> dict[str, Any]:
-    return {"encoder": {"name": name, "dimension": DIMENSION}, "chunks_sha256": "x"}
+    return {"encoder": {"name": name, "dimension": DIMENSION}, "chunks_sha256": "x", "graph": True}
 
 
 @pytest.fixture
@@ -63,8 +63,9 @@ def test_every_vector_field_names_the_lucene_engine() -> None:
 def test_the_mapping_hash_sees_a_changed_knob_and_not_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     before = mapping.sha256(DIMENSION)
     assert before == mapping.sha256(DIMENSION)
-    monkeypatch.setattr(mapping, "M", 8)
+    monkeypatch.setitem(mapping.HNSW, "parameters", {**mapping.HNSW["parameters"], "m": 8})
     assert mapping.sha256(DIMENSION) != before
+    assert mapping.sha256(DIMENSION, graph=False) != before
 
 
 def test_a_built_index_is_whole_in_one_segment_and_a_second_build_writes_nothing(
@@ -102,6 +103,19 @@ def test_an_index_of_another_identity_is_replaced_and_a_foreign_one_refused(open
         assert opensearch.indices.exists(index=index)
     finally:
         opensearch.indices.delete(index=index)
+
+
+def test_an_index_without_a_graph_still_scores_exactly_and_takes_a_very_long_question(
+    opensearch: OpenSearch, index: str
+) -> None:
+    table, long = rows(), " ".join(f"word{i}" for i in range(2_000))
+    build.build(opensearch, index, table, vectors_of(table), {**key(), "graph": False}, timing=QUICK)
+    vector = vectors_of(table)
+    wanted = vector.distinct[vector.inverse[3]].tolist()
+    hits = opensearch.search(index=index, body={"query": bodies.exact_leg(wanted), "size": 1})["hits"]["hits"]
+    assert hits[0]["_score"] == pytest.approx(1.0)
+    question = bodies.text_leg(f"{long} {table[3].text}")
+    assert opensearch.search(index=index, body={"query": question})["hits"]["hits"]
 
 
 def test_settling_names_the_unmet_condition(opensearch: OpenSearch, index: str) -> None:

@@ -45,7 +45,7 @@ def live(opensearch: OpenSearch) -> Iterator[tuple[legs.Live, Vectors, list[Row]
     values = random.normal(size=(len(texts), DIMENSION)).astype(np.float32)
     values /= np.linalg.norm(values, axis=1, keepdims=True)
     passages = Vectors(values, np.array([texts[r.text] for r in rows], np.int32))
-    key = {"encoder": {"name": "model-a", "dimension": DIMENSION}}
+    key = {"encoder": {"name": "model-a", "dimension": DIMENSION}, "graph": True}
     build.build(opensearch, "lossmap_test_pin", rows, passages, key, timing=(20, 0.05))
     row_of = {row.doc_id: i for i, row in enumerate(rows)}
     yield legs.Live(opensearch, "lossmap_test_pin", row_of), passages, rows

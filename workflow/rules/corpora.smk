@@ -11,6 +11,10 @@ def documents_of(key):
     return [stanza["documents"]] if "documents" in stanza else []
 
 
+def tier(key):
+    return layout.stanza(AT, "corpora.yaml", "corpora")[key]["tier"]
+
+
 def again(key):
     """What could not be had the last time is tried again: no second run may rely on it."""
     record = Path(f"build/corpora/{key}.json")
@@ -25,7 +29,8 @@ rule obtain:
         stanza=lambda w: layout.stanza(AT, "corpora.yaml", "corpora")[w.key],
         lock=lambda w: digest(layout.stanza(AT, "corpora.lock", "corpora").get(w.key, {})),
         strict="--strict" if config["strict"] else "",
-        noncommercial="--accept-noncommercial" if config["accept_noncommercial"] else "",
+        # Asked of tier B alone: to accept its terms changes nothing about any other corpus.
+        noncommercial=lambda w: "--accept-noncommercial" if config["accept_noncommercial"] and tier(w.key) != "A" else "",
         again=lambda w: again(w.key),
         code=code("obtain"),
     shell:

@@ -1,5 +1,5 @@
 # Results -> claims -> page and paper. At scale `shipped` these rules are all there is, and committed results are sources.
-STAGES = [stage for stage in ["corpora", "composition", "stage1"] if AT.scale != "shipped" or Path(RESULTS, stage).exists()]
+STAGES = list(CHAPTERS) if AT.scale != "shipped" else [path.parent.name for path in sorted(Path(RESULTS).glob("*/ledger.json"))]
 TEXT = [str(path) for path in sorted(Path("paper").rglob("*")) if path.is_file()]
 
 

@@ -1,8 +1,13 @@
 # Corpora: the same arms over every scored corpus, each on the index that holds its documents; never pooled.
 CORPORA = config["stages"]["corpora"]
-CHAPTER = config["scales"][AT.scale]["chapters"]["corpora"]
-CORPORA_STUDIES = ["scores", "agreement", "timings", "stats", "licences"]
-READ = sorted({key for name in [*CHAPTER["benches"], "main"] for key in [*bench(name).documents, *bench(name).scored]})
+CHAPTER = CHAPTERS["corpora"]
+CORPORA_STUDIES = ["scores", "agreement", "timings", "stats", "licences", "ingest", "languages"]
+READ = sorted(
+    {key for name in CHAPTER["benches"] for key in [*bench(name).documents, *bench(name).scored]}
+    | {place.partition("/")[2] for place in CHAPTER["ingest"]}
+)
+MEMBERS = CHAPTERS.get("composition", {}).get("indexes", {"domains": []})
+MEMBER_INDEXES = [MEMBERS[name] for name in ("whole", "deduplicated") if name in MEMBERS] + MEMBERS["domains"]
 
 
 rule score:
@@ -30,9 +35,9 @@ rule corpora_study:
         expand(
             BUILD + "/stages/corpora/scored/{bench}/{arm}/metrics.json", bench=CHAPTER["benches"], arm=CORPORA["arms"]
         ),
-        expand(BUILD + "/stages/stage1/arms/{arm}/per_query.csv.gz", arm=CORPORA["arms"]),
         expand(BUILD + "/timings/{rule}.json", rule=CHAPTER.get("timings", {}).get("rules", [])),
         expand(BUILD + "/corpora/{key}/corpus.json", key=READ),
+        expand(BUILD + "/inject/{place}/{part}", place=CHAPTER["ingest"], part=["manifest.json", "files.jsonl", "turns.jsonl"]),
     output:
         BUILD + "/stages/corpora/{study}.json",
     wildcard_constraints:
@@ -71,9 +76,28 @@ rule compose:
         " && {LOSSMAP} sign compose {SCALED} --code {params.code} --outputs {output} --inputs {input}"
 
 
+rule members:
+    input:
+        expand(
+            BUILD + "/stages/corpora/scored/{bench}/{arm}/{file}",
+            bench=MEMBER_INDEXES,
+            arm=CORPORA["arms"],
+            file=["metrics.json", "per_query.csv.gz"],
+        ),
+        lambda w: [f"{BUILD}/judge/{name}/{key}.qrels.gz" for name in MEMBER_INDEXES for key in bench(name).scored],
+    output:
+        BUILD + "/stages/composition/hybrid.json",
+    params:
+        indexes=MEMBERS,
+        code=code("members"),
+    shell:
+        "{LOSSMAP} study hybrid --chapter composition {SCALED}"
+        " && {LOSSMAP} sign members {SCALED} --code {params.code} --outputs {output} --inputs {input}"
+
+
 rule composition:
     input:
-        parts=BUILD + "/stages/composition/composition.json",
+        parts=expand(BUILD + "/stages/composition/{study}.json", study=["composition", "hybrid"]),
         stamp=STAMP,
     output:
         directory(RESULTS + "/composition"),

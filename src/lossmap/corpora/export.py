@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from lossmap import canon
+from lossmap import canon, transcript
 from lossmap.layout import Layout
 
 COVERED = 1  # the grade of a span that carries none
@@ -88,6 +88,5 @@ def _judgements(gold: Path, spoken: Mapping[str, set[int]]) -> Iterator[tuple[st
 def write(at: Layout, key: str, out: Path) -> dict[str, int]:
     """Both formats of one normalised corpus into ``out``; the rows of each file."""
     corpus = at.corpus(key)
-    owner = canon.read_json(corpus / "corpus.json").get("documents")
-    documents = at.corpus(owner) if owner else None
+    documents = at.corpus(transcript.owner(corpus))
     return {**beir(corpus, out, documents), "qrels.txt": trec_qrels(corpus, out / "qrels.txt", documents)}

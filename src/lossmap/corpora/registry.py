@@ -26,6 +26,7 @@ class Stanza:
     judged_by: str | None
     role: str
     language: str
+    languages: tuple[str, ...]
     citation: str | None
     evidence: tuple[Mapping[str, str], ...]
     claims: tuple[Mapping[str, Any], ...]
@@ -67,7 +68,7 @@ def load() -> dict[str, Stanza]:
 
 def _stanza(key: str, fields: Mapping[str, Any]) -> Stanza:
     absent = {name: None for name in ("reason", "reader", "documents", "published")} | {"options": {}, "sets": {}}
-    lists = {name: tuple(fields.get(name, ())) for name in ("evidence", "claims", "known_defects")}
+    lists = {name: tuple(fields.get(name, ())) for name in ("evidence", "claims", "known_defects", "languages")}
     return Stanza(key=key, **{**absent, **fields, **lists})
 
 

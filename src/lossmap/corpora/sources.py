@@ -34,10 +34,11 @@ class NotObtainable(LossmapError):
 
 @dataclass(frozen=True)
 class Source:
-    """``kind`` is repository, folder, tarball or upstream."""
+    """``kind`` is repository, folder, tarball or upstream; ``inner``: the folder of an archive that is the corpus."""
 
     kind: str
     path: Path
+    inner: str = ""
 
 
 def matcher(globs: Iterable[str]) -> Wanted:
@@ -54,7 +55,7 @@ def local(stanza: Stanza, mirror: Path | None) -> Source | None:
     if mirror is None:
         return None
     if (mirror / obtain["mirror"]).is_file():
-        return Source("tarball", mirror / obtain["mirror"])
+        return Source("tarball", mirror / obtain["mirror"], obtain.get("inner", ""))
     # The first globs are licence and prose, which any folder may hold; the last one is the corpus itself.
     for folder in (mirror / obtain["mirror"].removesuffix(".tar.gz"), mirror / stanza.key, mirror):
         if any(folder.glob(obtain["files"][-1])):
@@ -77,7 +78,7 @@ def unpack(source: Source, wanted: Wanted, staging: Path) -> None:
     try:
         with tarfile.open(source.path, "r:gz") as archive:
             for member in archive:
-                path = inside(member.name)
+                path = inside(member.name, source.inner)
                 if member.isfile() and path and wanted(path):
                     _copy(archive.extractfile(member), staging / path)
     except (tarfile.TarError, EOFError, zlib.error) as error:
@@ -89,13 +90,16 @@ def unpack(source: Source, wanted: Wanted, staging: Path) -> None:
         raise _damaged(source.path, error) from error
 
 
-def inside(name: str) -> str | None:
-    """The path of an archive member below its first folder; None where it would leave that folder."""
+def inside(name: str, inner: str = "") -> str | None:
+    """The path of an archive member below its first folder, and below ``inner`` where it lies in there.
+
+    None where it would leave the first folder. A mirror's tarball begins at the corpus, upstream's may hold it deeper.
+    """
     path = PurePosixPath(name)
     parts = path.parts[1:]
     if path.is_absolute() or ".." in path.parts or not parts or "\\" in name or "\0" in name:
         return None
-    return "/".join(parts)
+    return "/".join(parts).removeprefix(f"{inner}/")
 
 
 def _copy(stream: object, target: Path) -> None:
@@ -131,7 +135,7 @@ def download(stanza: Stanza, folder: Path) -> Source:
     except requests.exceptions.RequestException as error:
         raise _nowhere(stanza, error) from error
     print(f"{stanza.key}: {_size(part)} bytes downloaded", file=sys.stderr)
-    return Source("upstream", part.replace(part.with_suffix("")))
+    return Source("upstream", part.replace(part.with_suffix("")), stanza.obtain.get("inner", ""))
 
 
 def _size(path: Path) -> int:

@@ -20,6 +20,7 @@ from lossmap.errors import LossmapError
 
 NAME = "opensearch"
 START_SECONDS = 120.0
+MAX_CLAUSES = 65_536
 # Full JIT by default: slower to start, faster under load; c1 suits short runs.
 JIT = {"full": [], "c1": ["-XX:TieredStopAtLevel=1"]}
 
@@ -218,6 +219,8 @@ def _configure(home: Path, base: Path, port: int) -> None:
         "cluster.routing.allocation.disk.threshold_enabled": False,
         # An index that nobody marked must never come into being.
         "action.auto_create_index": False,
+        # A long question has one clause a word, field and fuzzy expansion: the default of 1,024 refuses it.
+        "indices.query.bool.max_clause_count": MAX_CLAUSES,
     }
     if (home / "plugins" / "opensearch-security").exists():
         values["plugins.security.disabled"] = True

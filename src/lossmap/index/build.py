@@ -27,14 +27,16 @@ def run(at: Layout, model: str, header: str, force: bool = False) -> dict[str, A
     """The rule: the live index of this scale and its manifest.json."""
     rows, passages = table.load(at.index_folder), vectors.load(at.index_folder / "passages.npz")
     chunking = canon.read_json(at.index_folder / "chunking.json")
-    key = identity(chunking, model, header, passages)
+    key = identity(chunking, model, header, passages, at.graph)
     client = opensearch.client()
     report = build(client, at.index_name, rows, passages, key, force)
     at.note_reuse("index", report["resumed_chunks"])
     return manifest(at.index_folder / "manifest.json", key, chunking, report, opensearch.describe(client))
 
 
-def identity(chunking: dict[str, Any], model: str, header: str, passages: Vectors) -> dict[str, Any]:
+def identity(
+    chunking: dict[str, Any], model: str, header: str, passages: Vectors, graph: bool = True
+) -> dict[str, Any]:
     """What makes two indexes the same for a delta: everything that shapes a ranking and nothing that a clock does."""
     encoder = models.get(model).provenance()
     return {
@@ -43,7 +45,8 @@ def identity(chunking: dict[str, Any], model: str, header: str, passages: Vector
         "chunk_rule": chunking["rule"],
         "encoder": encoder,
         "header": header,
-        "mapping_sha256": mapping.sha256(encoder["dimension"]),  # type: ignore[arg-type]
+        "mapping_sha256": mapping.sha256(encoder["dimension"], graph=graph),  # type: ignore[arg-type]
+        "graph": graph,
         "vectors_sha256": passages.sha256(),
     }
 
@@ -84,7 +87,7 @@ def _ensure(client: OpenSearch, index: str, key: dict[str, Any], force: bool) ->
         marker.delete_index(client, index)
     since = int(time.time() * 1000) - 1
     meta = {"identity": canon.digest(key), "since": since}
-    client.indices.create(index=index, body=mapping.body(key["encoder"]["dimension"], meta))
+    client.indices.create(index=index, body=mapping.body(key["encoder"]["dimension"], meta, graph=key["graph"]))
     return since
 
 

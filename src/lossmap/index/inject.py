@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 
 from lossmap import canon, progress, transcript
-from lossmap.corpora import timing, timings
+from lossmap.corpora import selection, timing, timings
 from lossmap.engine import marker, postgres
 from lossmap.index.chunk import UNKNOWN_SPEAKER, words
 from lossmap.index.schema import TABLES
@@ -45,7 +45,7 @@ def run(at: Layout, key: str, force: bool = False) -> dict[str, Any]:
     """The rule: one corpus of a scale into its schema."""
     with postgres.connect() as conn:
         timed = timings.load(at, at.stanza.get("timings", []))
-        return inject(conn, at.schema, at.corpus(key), at.injection(key), force, timed)
+        return inject(conn, at.schema, at.corpus(key), at.injection(key), force, timed, at.stanza.get("only"))
 
 
 def name_uuid(*parts: object) -> uuid.UUID:
@@ -54,7 +54,7 @@ def name_uuid(*parts: object) -> uuid.UUID:
 
 def files_of(at: Layout, key: str, meetings: Iterable[str]) -> dict[str, str]:
     """Meeting id to file uuid, for the meetings that the gold of corpus ``key`` names."""
-    owner = transcript.read_card(at.corpus(key)).get("documents") or key
+    owner = transcript.owner(at.corpus(key))
     return {meeting: str(name_uuid("file", owner, meeting)) for meeting in meetings}
 
 
@@ -110,16 +110,18 @@ def inject(
     out: Path,
     force: bool = False,
     timed: Mapping[str, Mapping[str, Any]] | None = None,
+    only: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """One corpus into ``schema``, and manifest.json, files.jsonl, turns.jsonl into ``out``.
 
-    ``timed``: records of corpora.timings by meeting; a meeting without one gets synthetic times.
+    ``timed``: records of corpora.timings by meeting; a meeting without one gets synthetic times. ``only``: a rule of
+    corpora.selection by which some meetings are left out.
     """
     ensure_schema(conn, schema)
     card = transcript.read_card(corpus_folder)
     counts: Counter[str] = Counter()
     files, turn_rows, params, tiers = [], [], dict[str, Any](), {card["tier"]}
-    meetings = transcript.read_meetings(corpus_folder)
+    meetings = selection.chosen(transcript.read_meetings(corpus_folder), only)
     for meeting in progress.bar(meetings, "inject", len(meetings), "meetings"):
         record = (timed or {}).get(meeting.meeting_id)
         turns, provenance = timing.real(meeting, record)

@@ -9,9 +9,14 @@ from lossmap.engine import marker
 
 EF_CONSTRUCTION = 256
 M = 16
-# FAISS, the default engine, creates the index and then kills the node with the first document where its native
-# library is absent: Lucene is named in every vector field.
-VECTOR_ENGINE = "lucene"
+HNSW = {
+    "name": "hnsw",
+    # FAISS, the default engine, creates the index and then kills the node with the first document where its native
+    # library is absent: Lucene is named in every vector field.
+    "engine": "lucene",
+    "space_type": "cosinesimil",
+    "parameters": {"ef_construction": EF_CONSTRUCTION, "m": M},
+}
 
 REBUILD = "./run lossmap index --force, with the --scale and --bench of this index"
 
@@ -31,8 +36,11 @@ ANALYSIS = {
 }
 
 
-def body(dimension: int, meta: dict[str, Any], shards: int = 1) -> dict[str, Any]:
-    """The create-index request: one shard, no replica, sorted by (file, chunk) so that doc ids follow the corpus."""
+def body(dimension: int, meta: dict[str, Any], shards: int = 1, graph: bool = True) -> dict[str, Any]:
+    """The create-index request: one shard, no replica, sorted by (file, chunk) so that doc ids follow the corpus.
+
+    Without ``graph`` the vectors are stored and scored exactly, and the engine builds no HNSW graph over them.
+    """
     keyword, integer, number, text = ({"type": kind} for kind in ("keyword", "integer", "float", "text"))
     transcript = {"type": "text", "analyzer": "transcript"}
     properties = {
@@ -52,21 +60,12 @@ def body(dimension: int, meta: dict[str, Any], shards: int = 1) -> dict[str, Any
         "recorded_date": {"type": "date"},
         "indexed_at": {"type": "date"},
         "embedding_model": keyword,
-        "embedding": {
-            "type": "knn_vector",
-            "dimension": dimension,
-            "method": {
-                "name": "hnsw",
-                "engine": VECTOR_ENGINE,
-                "space_type": "cosinesimil",
-                "parameters": {"ef_construction": EF_CONSTRUCTION, "m": M},
-            },
-        },
+        "embedding": {"type": "knn_vector", "dimension": dimension, **({"method": HNSW} if graph else {})},
     }
     return {
         "settings": {
             "index": {
-                "knn": True,
+                "knn": graph,
                 "number_of_shards": shards,
                 "number_of_replicas": 0,
                 "sort.field": ["file_uuid", "chunk_index"],
@@ -78,6 +77,6 @@ def body(dimension: int, meta: dict[str, Any], shards: int = 1) -> dict[str, Any
     }
 
 
-def sha256(dimension: int, shards: int = 1) -> str:
+def sha256(dimension: int, shards: int = 1, graph: bool = True) -> str:
     """Hash of settings and mapping without the run's own metadata."""
-    return canon.digest(body(dimension, {}, shards))
+    return canon.digest(body(dimension, {}, shards, graph))

@@ -26,6 +26,11 @@ class Vectors:
     distinct: np.ndarray
     inverse: np.ndarray
 
+    def take(self, rows: np.ndarray) -> Vectors:
+        """The vectors of the texts ``rows`` alone, every distinct one used."""
+        used, inverse = np.unique(self.inverse[rows], return_inverse=True)
+        return Vectors(self.distinct[used], inverse.astype(np.int32))
+
     def sha256(self) -> str:
         """Hash of every byte: part of the identity of an index."""
         found = hashlib.sha256(np.ascontiguousarray(self.distinct))

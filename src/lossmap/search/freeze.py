@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,9 @@ from lossmap.index import build, inject, settle, table, vectors
 from lossmap.layout import Layout
 from lossmap.search import bodies, legs, pin, pipeline
 from lossmap.transcript import Query
+
+Hits = list[tuple[np.ndarray, np.ndarray]]
+"""(rows, scores) of each query, best first."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +73,35 @@ class Bench:
         build.require(client, self.at.index_name, self.manifest["identity"])
         return legs.Live(client, self.at.index_name, self.row_of)
 
-    def files(self, spec: dict[str, Any], i: int) -> list[str] | None:
-        return self.gold_files[self.queries[i].query_id] if spec["scope"] == "gold-files" else None
+    @cached_property
+    def own(self) -> str:
+        """The corpus whose meetings the queries of this bench are about: what the scope own-corpus keeps."""
+        owners = sorted({transcript.owner(self.at.corpus(key)) for key in self.at.scored})
+        if len(owners) != 1:
+            raise LossmapError(
+                "a leg of the queries' own corpus, over queries about several",
+                where=self.at.bench,
+                observed=owners,
+                expected="a bench INDEX/CORPUS",
+                exit_code=2,
+            )
+        return owners[0]
+
+    def scope(self, spec: dict[str, Any], i: int) -> dict[str, Any]:
+        """What restricts query ``i``: its gold files, its own corpus, or nothing."""
+        if spec["scope"] == "gold-files":
+            return {"files": self.gold_files[self.queries[i].query_id]}
+        return {"corpus": self.own} if spec["scope"] == "own-corpus" else {}
 
     def clause(self, spec: dict[str, Any], i: int) -> dict[str, Any]:
         """The leg's clause for query ``i``, as the engine takes it."""
-        files = self.files(spec, i)
+        scope = self.scope(spec, i)
         if spec["kind"] == "text":
-            return bodies.text_leg(self.queries[i].text, files)
+            return bodies.text_leg(self.queries[i].text, **scope)
         vector = self.query_vectors[i].tolist()
         if spec["kind"] == "exact":
-            return bodies.exact_leg(vector, files)
-        return bodies.knn_leg(vector, spec["k"], files, inside=spec.get("filter") == "inside")
+            return bodies.exact_leg(vector, **scope)
+        return bodies.knn_leg(vector, spec["k"], **scope, inside=spec.get("filter") == "inside")
 
 
 def freeze(at: Layout, name: str) -> Path:
@@ -114,17 +134,34 @@ def unchanged(before: dict[str, int], after: dict[str, int], index: str) -> None
 
 
 def _exact(bench: Bench, spec: dict[str, Any], meta: dict[str, Any]) -> legs.Leg:
-    exact, depth = legs.Exact(bench.passages), spec["depth"]
-    if spec["scope"] == "corpus":
-        hits = list(exact.corpus(bench.query_vectors, depth))
-    else:
-        of_file = _rows_by_file(bench.rows)
-        hits = [
-            exact.within(vector, np.concatenate([of_file[f] for f in bench.files(spec, i) or []]), depth)
-            for i, vector in enumerate(bench.query_vectors)
-        ]
-    rows, scores = legs.pad(hits, depth)
+    rows, scores = legs.pad(EXACT[spec["scope"]](bench, spec["depth"]), spec["depth"])
     return legs.Leg([q.query_id for q in bench.queries], rows, scores, meta)
+
+
+def _whole(bench: Bench, depth: int) -> Hits:
+    return list(legs.Exact(bench.passages).corpus(bench.query_vectors, depth))
+
+
+def _own_corpus(bench: Bench, depth: int) -> Hits:
+    kept = np.array([i for i, row in enumerate(bench.rows) if row.corpus == bench.own], np.int64)
+    found = legs.Exact(bench.passages.take(kept)).corpus(bench.query_vectors, depth)
+    return [(kept[rows], scores) for rows, scores in found]
+
+
+def _gold_files(bench: Bench, depth: int) -> Hits:
+    exact, of_file = legs.Exact(bench.passages), _rows_by_file(bench.rows)
+    rows_of = {q: np.concatenate([of_file[f] for f in files]) for q, files in bench.gold_files.items()}
+    return [
+        exact.within(vector, rows_of[query.query_id], depth)
+        for query, vector in zip(bench.queries, bench.query_vectors, strict=True)
+    ]
+
+
+EXACT: dict[str, Callable[[Bench, int], Hits]] = {
+    "corpus": _whole,
+    "own-corpus": _own_corpus,
+    "gold-files": _gold_files,
+}
 
 
 def _rows_by_file(rows: Sequence[table.Row]) -> dict[str, np.ndarray]:

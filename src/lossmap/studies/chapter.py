@@ -7,7 +7,7 @@ from typing import Any
 from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
-from lossmap.studies import ann, composition, corpora, stage
+from lossmap.studies import ann, composition, corpora, membership, stage
 
 
 def _composition(at: Layout, _: str) -> Any:
@@ -18,10 +18,15 @@ def _composition(at: Layout, _: str) -> Any:
     return {name: card[name] for name in ("key", "tier", "judged_by", "obtained", "reason")}
 
 
+def _membership(at: Layout, stage: str) -> Any:
+    """The same arms over indexes that hold other meetings (config.yaml, chapters.composition)."""
+    return membership.study(at, at.config["scales"][at.scale]["chapters"][stage]["indexes"])
+
+
 CHAPTERS = {
     "stage1": stage.STUDIES,
     "corpora": corpora.STUDIES,
-    "composition": {"composition": _composition},
+    "composition": {"composition": _composition, "hybrid": _membership},
 }
 TABLES = {"ann": (ann.PER_QUERY_HEADER, ann.per_query)}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lossmap import canon, layout
 from lossmap.corpora import licence, stats, timings
 from lossmap.layout import Layout
-from lossmap.studies import adjudicate
+from lossmap.studies import adjudicate, ingest, languages
 from lossmap.studies import timings as timing_study
 
 STAGE = "corpora"
@@ -20,12 +21,17 @@ def chapter(at: Layout) -> dict[str, Any]:
     return at.config["scales"][at.scale]["chapters"][STAGE]
 
 
+def scored(at: Layout, bench: str) -> Path:
+    """The arms of one bench, a folder each."""
+    return at.stage(STAGE) / "scored" / bench
+
+
 def scores(at: Layout, _: str) -> dict[str, Any]:
     """scores.json: one row a bench, corpus, arm and class; corpora are never pooled."""
     rows = []
     for bench in chapter(at)["benches"]:
         for arm in layout.arms(at)["stages"][STAGE]["arms"]:
-            document = canon.read_json(at.stage(STAGE) / "scored" / bench / arm / "metrics.json")
+            document = canon.read_json(scored(at, bench) / arm / "metrics.json")
             head = {"bench": bench, "arm": arm, "chunks": document["index"]["chunks"], "hashes": document["hashes"]}
             rows += [
                 {**head, **{k: row[k] for k in ("corpus", "tier", "judged_by", *KEPT)}} for row in document["rows"]
@@ -39,11 +45,8 @@ def agreement(at: Layout, _: str) -> dict[str, Any]:
     if not pair:
         return {"pairs": []}
     arm = layout.arms(at)["stages"][STAGE]["control"]
-    folders = {
-        pair["first"]: at.stage("stage1") / "arms" / arm,
-        pair["second"]: at.stage(STAGE) / "scored" / pair["bench"] / arm,
-    }
-    found = adjudicate.study(at, pair["first"], pair["second"], folders)
+    first, second = ({"key": key, "folder": scored(at, bench) / arm} for key, bench in pair.items())
+    found = adjudicate.study(at, first["key"], second["key"], {k["key"]: k["folder"] for k in (first, second)})
     return {"pairs": [{"arm": arm, **found}] if found else []}
 
 
@@ -53,7 +56,7 @@ def timed(at: Layout, _: str) -> dict[str, Any]:
     if not spec:
         return {"rules": [], "indexes": [], "contrasts": []}
     measured = layout.load(at.scale, spec["index"])
-    folders = {"main": at.stage("stage1") / "arms", spec["index"]: at.stage(STAGE) / "scored" / spec["index"]}
+    folders = {name: scored(at, name) for name in (layout.MAIN, spec["index"])}
     found = timing_study.study(at, measured, list(layout.arms(at)["stages"][STAGE]["arms"]), folders)
     rules = [canon.read_json(timings.folder(at) / f"{rule}.json") for rule in spec["rules"]]
     return {"rules": rules, **found}
@@ -61,8 +64,9 @@ def timed(at: Layout, _: str) -> dict[str, Any]:
 
 def read(at: Layout) -> set[str]:
     """Keys of the corpora that this scale's indexes hold or ask; a folder that a hand left beside them is none."""
-    benches = [layout.load(at.scale, name) for name in ("main", *chapter(at)["benches"])]
-    return {key for bench in benches for key in (*bench.documents, *bench.scored)}
+    benches = [layout.load(at.scale, name) for name in chapter(at)["benches"]]
+    ingested = (place.partition("/")[2] for place in chapter(at)["ingest"])
+    return {*ingested, *(key for bench in benches for key in (*bench.documents, *bench.scored))}
 
 
 def counts(at: Layout, _: str) -> dict[str, Any]:
@@ -79,10 +83,22 @@ def licences(_at: Layout, _: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def spoken(at: Layout, _: str) -> dict[str, Any]:
+    """ingest.json: what the injected transcripts are like."""
+    return ingest.study(at, chapter(at)["ingest"])
+
+
+def tongues(at: Layout, stage: str) -> dict[str, Any]:
+    """languages.json: which languages are scored on what, and why others are not."""
+    return languages.study(scores(at, stage)["rows"])
+
+
 STUDIES: dict[str, Callable[[Layout, str], Any]] = {
     "scores": scores,
     "agreement": agreement,
     "timings": timed,
+    "ingest": spoken,
+    "languages": tongues,
     "stats": counts,
     "licences": licences,
 }

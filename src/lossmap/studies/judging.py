@@ -36,8 +36,7 @@ class Corpus:
 
 def judge(at: Layout, key: str) -> Coverage:
     """Match the injected turns of one corpus with the indexed chunks; written below build/<scale>/judge/<index>."""
-    owner = transcript.read_card(at.corpus(key)).get("documents") or key
-    turns = qrels.read_turns(at.injection(owner) / "turns.jsonl")
+    turns = qrels.read_turns(at.injection(transcript.owner(at.corpus(key))) / "turns.jsonl")
     files = {turn.file_uuid for turn in turns}
     chunks = [c for c in qrels.read_chunks(at.index_folder / "chunks.jsonl") if c.file_uuid in files]
     queries = [q.query_id for q in transcript.read_queries(at.corpus(key))]
@@ -76,6 +75,6 @@ def load(at: Layout, key: str) -> Corpus:
         )  # fmt: skip
     card = transcript.read_card(at.corpus(key))
     # The worst tier of what shaped a row: queries, documents and judgements (the card), timings (the injection).
-    injected = canon.read_json(at.injection(card.get("documents") or key) / "manifest.json")
+    injected = canon.read_json(at.injection(transcript.owner(at.corpus(key))) / "manifest.json")
     card["tier"] = max(card["tier"], injected["corpus"]["tier"])
     return Corpus(card, transcript.read_queries(at.corpus(key)), cover)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lossmap import transcript
+from lossmap.corpora import selection
 from lossmap.errors import LossmapError
 from lossmap.judge import intervals
 from lossmap.studies import lexical
@@ -117,5 +118,5 @@ def series(material: Material) -> dict[str, list[int]]:
     """Series of the scenario: name without its last letter, the session -> places of its meetings, in that order."""
     found: dict[str, list[int]] = defaultdict(list)
     for place in np.flatnonzero(material.domain == SCENARIO):
-        found[material.collection.doc_ids[place][:-1]].append(int(place))
+        found[selection.series_of(material.collection.doc_ids[place])].append(int(place))
     return dict(found)

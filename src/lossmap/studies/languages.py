@@ -1,0 +1,43 @@
+"""Which languages are scored, on what, and which are not and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lossmap.corpora import registry
+
+
+def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """languages.json: a row a language of the registry; ``scores``: the rows of scores.json.
+
+    A language is scored where a query set of a multilingual corpus is; ``missing`` names the corpora that would add to
+    it and why they do not.
+    """
+    named = registry.load()
+    measured: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for row in scores:
+        corpus, _, language = row["corpus"].partition(".")
+        if row["query_class"] == "all" and language and language in named[corpus].languages:
+            measured[language][row["arm"]] = row["metrics"]["nDCG@10"]
+    return {"rows": [_row(language, measured.get(language, {}), named) for language in _languages(named)]}
+
+
+def _languages(named: Mapping[str, registry.Stanza]) -> list[str]:
+    return sorted({language for stanza in named.values() for language in stanza.languages})
+
+
+def _row(language: str, arms: Mapping[str, float], named: Mapping[str, registry.Stanza]) -> dict[str, Any]:
+    holding = [stanza for stanza in named.values() if language in stanza.languages]
+    held = [stanza for stanza in holding if stanza.obtain]
+    missing = [stanza for stanza in holding if not stanza.obtain]
+    reasons = sorted({stanza.reason for stanza in missing if stanza.reason})
+    return {
+        "language": language,
+        "scored_on": [stanza.key for stanza in held] if arms else [],
+        "nDCG@10": dict(arms),
+        "missing": [stanza.key for stanza in missing],
+        "reason": "; ".join(reasons) or None,
+        "scored": bool(arms),
+    }
