@@ -15,6 +15,7 @@ configfile: "workflow/config/code.yaml"
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from lossmap import layout
 from lossmap.canon import digest, read_json
+from lossmap.corpora import registry
 from lossmap.report import ledger
 
 # Rows of tier B have a scale, a folder and a paper of their own.
@@ -53,6 +54,8 @@ if AT.scale != "shipped":
     include: "workflow/rules/inject.smk"
     include: "workflow/rules/stage1.smk"
     include: "workflow/rules/scores.smk"
+    if "synthetic" in CHAPTERS:
+        include: "workflow/rules/synthetic.smk"
     include: "workflow/rules/bench.smk"
 
 

@@ -44,6 +44,11 @@ class Layout:
         return self.root / "build" / "corpora"
 
     @property
+    def generated(self) -> Path:
+        """The synthetic corpus of this scale, before any meeting is chosen."""
+        return self.build / "synthetic"
+
+    @property
     def index(self) -> str:
         return self.bench.partition("/")[0]
 

@@ -96,7 +96,7 @@ def test_an_unused_text_is_caught(small_tree: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "licence"),
     [
-        ("src/lossmap/cli.py", "MIT"),
+        ("src/lossmap/cli/corpora.py", "MIT"),
         ("tests/fixtures/encoder/make_reference.py", "MIT"),
         ("paper/tables/stage1.yaml", "MIT"),
         ("paper/methodology.md.j2", "CC-BY-4.0"),

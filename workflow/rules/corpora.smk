@@ -37,14 +37,19 @@ rule obtain:
         "{LOSSMAP} corpora obtain {wildcards.key} {params.strict} {params.noncommercial} --out {output}"
 
 
+def raw(key):
+    """What a corpus is normalised from: the record of its fetch, or the folder that a rule generated."""
+    return f"{BUILD}/synthetic" if registry.query_set(key).generated else f"build/corpora/{key.partition('.')[0]}.json"
+
+
 rule normalise:
     input:
-        lambda w: f"build/corpora/{w.key.partition('.')[0]}.json",
+        lambda w: raw(w.key),
         lambda w: [f"{BUILD}/corpora/{other}/{part}" for other in documents_of(w.key) for part in layout.CORPUS_FILES],
     output:
         expand(BUILD + "/corpora/{{key}}/{part}", part=layout.CORPUS_FILES),
     params:
-        selection=config["scales"][AT.scale]["per_domain"] if AT.scale in config["scales"] else None,
+        selection=lambda w: config["scales"][AT.scale]["synthetic" if registry.query_set(w.key).generated else "per_domain"],
         code=code("normalise"),
     benchmark:
         BUILD + "/bench/normalise-{key}.tsv"

@@ -10,24 +10,30 @@ MEMBERS = CHAPTERS.get("composition", {}).get("indexes", {"domains": []})
 MEMBER_INDEXES = [MEMBERS[name] for name in ("whole", "deduplicated") if name in MEMBERS] + MEMBERS["domains"]
 
 
+def arm_of(w):
+    return config["stages"][w.chapter]["arms"][w.arm]
+
+
 rule score:
     input:
-        legs=lambda w: expand(BUILD + "/legs/{bench}/{leg}.npz", bench=w.bench, leg=CORPORA["arms"][w.arm]["legs"]),
+        legs=lambda w: expand(BUILD + "/legs/{bench}/{leg}.npz", bench=w.bench, leg=arm_of(w)["legs"]),
         judged=lambda w: [
             f"{BUILD}/judge/{at.index}/{key}.npz" for at in [bench(w.bench)] for key in at.scored
         ],
         manifest=lambda w: f"{BUILD}/index/{bench(w.bench).index}/manifest.json",
     output:
         expand(
-            BUILD + "/stages/corpora/scored/{{bench}}/{{arm}}/{file}",
+            BUILD + "/stages/{{chapter}}/scored/{{bench}}/{{arm}}/{file}",
             file=["metrics.json", "metrics.md", "per_query.csv.gz"],
         ),
     params:
-        stanza=lambda w: CORPORA["arms"][w.arm],
+        stanza=arm_of,
         code=code("measure"),
+    wildcard_constraints:
+        chapter="corpora|synthetic",
     shell:
-        "{LOSSMAP} measure --arm {wildcards.arm} --chapter corpora {SCALED} --bench {wildcards.bench}"
-        " --out {BUILD}/stages/corpora/scored/{wildcards.bench}/{wildcards.arm}"
+        "{LOSSMAP} measure --arm {wildcards.arm} --chapter {wildcards.chapter} {SCALED} --bench {wildcards.bench}"
+        " --out {BUILD}/stages/{wildcards.chapter}/scored/{wildcards.bench}/{wildcards.arm}"
 
 
 rule corpora_study:

@@ -20,6 +20,7 @@ from lossmap.corpora.readers import (
     proced,
     qmsum,
     reme,
+    synthetic,
     xquad,
 )
 from lossmap.errors import LossmapError
@@ -37,12 +38,19 @@ READERS = {
     "proced": proced,
     "qmsum": qmsum,
     "reme": reme,
+    "synthetic": synthetic,
     "xquad": xquad,
 }
 
 
-def run(at: Layout, key: str) -> dict[str, Any]:
-    """The rule: one corpus or query set of a scale, or an empty one with the reason where it could not be had."""
+def run(at: Layout, key: str, limit: int | None = None) -> dict[str, Any]:
+    """The rule: one corpus or query set of a scale, or an empty one with the reason where it could not be had.
+
+    ``limit`` takes the first meetings by key of a generated corpus, in place of the scale's budget.
+    """
+    if registry.query_set(key).generated:
+        chosen = {"first": limit} if limit else {"budget": at.config["scales"][at.scale]["synthetic"]["budget"]}
+        return normalise(key, at.generated, at.corpus(key), chosen)
     name = base(key)
     record = at.raw / f"{name}.json"
     found = canon.read_json(record) if record.exists() else {}
@@ -69,16 +77,18 @@ def absent(key: str, out_dir: Path, reason: str) -> dict[str, Any]:
 def normalise(key: str, raw_dir: Path, out_dir: Path, selection: Mapping[str, int] | None = None) -> dict[str, Any]:
     """Write the corpus folder ``out_dir`` from the fetched folder ``raw_dir`` (``.../corpus``); its corpus.json.
 
-    ``selection`` is None for everything, or ``{"per_domain": N}``. A corpus whose gold points into the meetings of
-    another one (``documents``) reads them beside ``out_dir``. Raises LossmapError where the raw files are not the
-    locked ones, where the licence evidence changed, and on anything the reader refuses.
+    ``selection`` is None for everything, ``{"per_domain": N}``, or ``{"budget": N}`` for what a rule generated. A
+    corpus whose gold points into the meetings of another one (``documents``) reads them beside ``out_dir``. Raises
+    LossmapError where the raw files are not the locked ones, where the licence evidence changed, and on anything the
+    reader refuses.
     """
     stanza, locked = registry.query_set(key), registry.select([base(key)])[0]
     if stanza.reader not in READERS:
         raise LossmapError(
             "a corpus has no reader", where=key, observed=stanza.reader, expected=", ".join(READERS), exit_code=2
         )
-    lock.require(locked, raw_dir, lock.entry(locked), f"{fetch.FETCH} --only {locked.key}")
+    if not stanza.generated:
+        lock.require(locked, raw_dir, lock.entry(locked), f"{fetch.FETCH} --only {locked.key}")
     reader, tier = READERS[stanza.reader], stanza.tier
     if stanza.documents:
         other = out_dir.parent / stanza.documents

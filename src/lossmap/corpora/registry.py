@@ -40,6 +40,11 @@ class Stanza:
     published: str | None
 
     @property
+    def generated(self) -> bool:
+        """Whether a rule of ours writes it: there is nothing to fetch, and nothing to lock."""
+        return self.obtain is None and self.reader is not None
+
+    @property
     def licence(self) -> str:
         return self.spdx or "none stated"
 

@@ -43,7 +43,8 @@ def collect(at: Layout, stage: str, parts: Sequence[Path]) -> Path:
     """Copy ``parts`` (below build/<scale>/stages/<stage>) to results, with the ledger of their signatures.
 
     The folder is filled under another name and renamed, so that a killed rule leaves the old one whole. A part that no
-    rule signed, or whose bytes are not the signed ones (a call by hand), is refused; so is a row of tier B.
+    rule signed, or whose bytes are not the signed ones (a call by hand), is refused; so is a row of tier B, but at the
+    internal scale.
     """
     target, scratch = at.results / stage, at.results / f".{stage}.new"
     shutil.rmtree(scratch, ignore_errors=True)
@@ -51,7 +52,8 @@ def collect(at: Layout, stage: str, parts: Sequence[Path]) -> Path:
     for part in parts:
         name = Path(part).absolute().relative_to(at.stage(stage)).as_posix()
         entries[name] = _signature(at, Path(part))
-        _refuse_internal(Path(part))
+        if at.public:
+            _refuse_internal(Path(part))
         copy = scratch / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(part, copy)
@@ -97,5 +99,5 @@ def _refuse_internal(part: Path) -> None:
             where=part,
             observed=f"licence tier {', '.join(sorted(tiers - {'A'}))}",
             expected="licence tier A",
-            next_command="leave its corpus out of this scale; internal builds write to build/internal/",
+            next_command="leave its corpus out of this scale, or: ./run paper --config accept_noncommercial=true",
         )

@@ -15,7 +15,7 @@ from typing import Any
 
 import jinja2
 
-from lossmap import canon
+from lossmap import canon, layout
 from lossmap.errors import LossmapError
 from lossmap.report import documents, figures, lint, tables
 from lossmap.report.claims import Book
@@ -23,6 +23,7 @@ from lossmap.report.claims import Book
 # Seconds; an arbitrary fixed moment, so that no build's clock enters the PDF.
 EPOCH = "1700000000"
 OVERFULL_POINTS = 1.0
+BANNERS = {"full": "", layout.INTERNAL: "internal build with rows of tier B: not for publication, not for citation"}
 
 
 class Safe(str):
@@ -111,7 +112,7 @@ def environment(book: Book, target: Target, figure: Callable[[str], str], *first
 
 def banner(scale: str) -> str:
     """The mark of a document that must not be cited; empty at full scale."""
-    return "" if scale == "full" else f"{scale} scale: not for citation"
+    return BANNERS.get(scale, f"{scale} scale: not for citation")
 
 
 def template_text(env: jinja2.Environment, name: str) -> str:
@@ -161,7 +162,7 @@ def paper(scale: str, results_root: Path, out_dir: Path, digests: Mapping[str, s
 
 def open_book(scale: str, results_root: Path, digests: Mapping[str, str] | None) -> Book:
     """The claims of ``results_root`` at ``scale``; says how many results other code wrote, where ``digests`` tell."""
-    book = Book(results_root, digests=digests)
+    book = Book(results_root, public=scale != layout.INTERNAL, digests=digests)
     if scale not in ("shipped", book.scale):
         raise LossmapError(
             "the results are of another scale",

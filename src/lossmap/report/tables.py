@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -190,6 +190,12 @@ def _cell(row: Row, column: Mapping[str, Any]) -> str:
     return documents.formatted(value, form)
 
 
+def _cells(row: Row, columns: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The row as text; one of another tier than A (an internal build shows it) says so in its first cell."""
+    first, *rest = (_cell(row, column) for column in columns)
+    return (first if row.tier == "A" else f"{first} (tier {row.tier})", *rest)
+
+
 def build(book: Book, name: str) -> Table:
     """The table ``name`` from the results of ``book``.
 
@@ -206,7 +212,7 @@ def build(book: Book, name: str) -> Table:
             book.allow(row.file, row.tier)
     if not rows and "*" not in spec.get("file", "*"):
         book.allow(spec["file"])  # a result that says "none" is shown as such
-    cells = tuple(tuple(_cell(row, column) for column in spec["columns"]) for row in rows)
+    cells = tuple(_cells(row, spec["columns"]) for row in rows)
     about_corpus = book.not_obtained and not name.startswith(ABOUT_THE_INSTRUMENT)
     stand_in = documents.NOT_OBTAINED if about_corpus else spec.get("empty")
     if stand_in and (about_corpus or not cells):

@@ -7,7 +7,7 @@ from typing import Any
 from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
-from lossmap.studies import ann, composition, corpora, membership, stage
+from lossmap.studies import ann, composition, corpora, membership, stage, synthetic
 
 
 def _composition(at: Layout, _: str) -> Any:
@@ -26,6 +26,7 @@ def _membership(at: Layout, stage: str) -> Any:
 CHAPTERS = {
     "stage1": stage.STUDIES,
     "corpora": corpora.STUDIES,
+    "synthetic": synthetic.STUDIES,
     "composition": {"composition": _composition, "hybrid": _membership},
 }
 TABLES = {"ann": (ann.PER_QUERY_HEADER, ann.per_query)}

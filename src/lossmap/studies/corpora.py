@@ -16,22 +16,22 @@ STAGE = "corpora"
 KEPT = ("query_class", "queries", "meetings", "empty", "metrics", "intervals", "ceilings")
 
 
-def chapter(at: Layout) -> dict[str, Any]:
+def chapter(at: Layout, stage: str = STAGE) -> dict[str, Any]:
     """What this scale scores: benches, and the studies that need more than one corpus (config.yaml)."""
-    return at.config["scales"][at.scale]["chapters"][STAGE]
+    return at.config["scales"][at.scale]["chapters"][stage]
 
 
-def scored(at: Layout, bench: str) -> Path:
+def scored(at: Layout, bench: str, stage: str = STAGE) -> Path:
     """The arms of one bench, a folder each."""
-    return at.stage(STAGE) / "scored" / bench
+    return at.stage(stage) / "scored" / bench
 
 
-def scores(at: Layout, _: str) -> dict[str, Any]:
+def scores(at: Layout, stage: str) -> dict[str, Any]:
     """scores.json: one row a bench, corpus, arm and class; corpora are never pooled."""
     rows = []
-    for bench in chapter(at)["benches"]:
-        for arm in layout.arms(at)["stages"][STAGE]["arms"]:
-            document = canon.read_json(scored(at, bench) / arm / "metrics.json")
+    for bench in chapter(at, stage)["benches"]:
+        for arm in layout.arms(at)["stages"][stage]["arms"]:
+            document = canon.read_json(scored(at, bench, stage) / arm / "metrics.json")
             head = {"bench": bench, "arm": arm, "chunks": document["index"]["chunks"], "hashes": document["hashes"]}
             rows += [
                 {**head, **{k: row[k] for k in ("corpus", "tier", "judged_by", *KEPT)}} for row in document["rows"]

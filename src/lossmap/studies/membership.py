@@ -21,7 +21,7 @@ from lossmap.layout import Layout
 from lossmap.studies import compare
 
 STAGE = "corpora"
-OWN_DOMAIN = "own domain"
+OWN_DOMAIN = "own-domain"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def study(at: Layout, spec: Mapping[str, Any]) -> dict[str, Any]:
     """hybrid.json: per arm and index its measures over its own and over the common queries, and deltas to the whole.
 
     ``spec`` (config.yaml): ``whole`` and ``deduplicated``, an index each, and ``domains``, an index a domain. The
-    pseudo-index "own domain" answers each query from the index of its own domain.
+    pseudo-index own-domain answers each query from the index of its own domain.
     """
     names = [spec["whole"], spec["deduplicated"], *spec["domains"]]
     _require_same_judgements(at, names)

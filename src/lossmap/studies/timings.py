@@ -39,6 +39,7 @@ def _counts(at: Layout) -> dict[str, Any]:
     grades = [grade for docs in graded.qrels.values() for grade in docs.values()]
     return {
         "index": at.index,
+        "tier": injection["corpus"]["tier"],
         "timing_sources": injection["timing_sources"],
         "chunks": manifest["chunking"]["chunks"],
         "start_tie_groups": injection["counts"]["start_tie_groups"],

@@ -1,0 +1,29 @@
+"""How a verb is declared: its parser, the scale and bench that most of them take, and how a result is printed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+from lossmap import layout
+
+Handler = Callable[[argparse.Namespace], int | None]
+
+
+def verb_of(verbs: Any, name: str, run: Handler, text: str) -> argparse.ArgumentParser:
+    verb = verbs.add_parser(name, help=text, description=text)
+    verb.set_defaults(run=run)
+    return verb
+
+
+def scaled(verbs: Any, name: str, run: Handler, text: str) -> argparse.ArgumentParser:
+    verb = verb_of(verbs, name, run, text)
+    verb.add_argument("--scale", default=None, help="smoke, small or full (default: workflow/config/config.yaml)")
+    verb.add_argument("--bench", default=layout.MAIN, help="INDEX or INDEX/CORPUS of workflow/config (default: main)")
+    return verb
+
+
+def show(value: Any) -> None:
+    print(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))

@@ -1,0 +1,63 @@
+"""The chapter on the synthetic tier: scores in a shared index, and what its presence does to the real corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lossmap import layout, transcript
+from lossmap.layout import Layout
+from lossmap.studies import answering, compare, corpora, realism
+from lossmap.studies.stage import classes
+
+OWN = "-own"
+"""Suffix of the arms that see their own corpus alone, with the document frequencies of the shared index."""
+
+
+def shift(at: Layout, stage: str) -> dict[str, Any]:
+    """shift.json: the real corpus's queries in its own index and in the shared one, paired.
+
+    ``presence`` = shared minus alone. Filtering the other corpus out of the shared ranking leaves its document
+    frequencies: ``frequencies`` = filtered minus alone, ``crowding`` = shared minus filtered.
+    """
+    spec = corpora.chapter(at, stage)
+    shared = layout.load(at.scale, f"{spec['index']}/{spec['beside']}")
+    alone, mixed = corpora.scored(at, layout.MAIN), corpora.scored(at, shared.bench, stage)
+    contrasts = []
+    for arm in layout.arms(at)["stages"][corpora.STAGE]["arms"]:
+        pairs = {
+            "presence": (mixed / arm, alone / arm),
+            "frequencies": (mixed / f"{arm}{OWN}", alone / arm),
+            "crowding": (mixed / arm, mixed / f"{arm}{OWN}"),
+        }
+        for effect, (one, other) in pairs.items():
+            found = compare.compare(one, other, classes(shared), ["index"])
+            contrasts.append({"effect": effect, "leg": arm, **found})
+    return {"contrasts": contrasts}
+
+
+def closure(at: Layout, stage: str) -> dict[str, Any]:
+    """closure.json: which meetings were chosen, and which questions stay whole with them."""
+    card = transcript.read_card(at.corpus(corpora.chapter(at, stage)["corpus"]))
+    fields = ("key", "tier", "judged_by", "licence", "counts", "generator", "closure", "skipped")
+    return {name: card[name] for name in fields}
+
+
+def real(at: Layout, stage: str) -> dict[str, Any]:
+    """realism.json: BM25 over whole meetings of the generated corpus, beside the real corpus's domains."""
+    return realism.study(at.generated, at.corpus(corpora.chapter(at, stage)["beside"]))
+
+
+def answers(at: Layout, stage: str) -> dict[str, Any]:
+    """answers.json: questions whose answer is no ranking, asked of the live engines."""
+    spec = corpora.chapter(at, stage)
+    return answering.study(layout.load(at.scale, spec["index"]), spec["corpus"], at.generated)
+
+
+STUDIES: dict[str, Callable[[Layout, str], Any]] = {
+    "scores": corpora.scores,
+    "shift": shift,
+    "closure": closure,
+    "realism": real,
+    "answers": answers,
+}
