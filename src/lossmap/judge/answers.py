@@ -8,7 +8,7 @@ that neither can be read as the other; only IDENTITY, which says where a row com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -172,7 +172,11 @@ def _speaker_count(gold: Mapping[str, Any], submitted: Mapping[str, Any], policy
     return float(name and count), (name + count) / 2
 
 
-_COMPARE = {"integer": _integer, "file_set": _file_set, "speaker_count": _speaker_count}
+_COMPARE: dict[str, Callable[[Any, Any, Policy], tuple[float, float]]] = {
+    "integer": _integer,
+    "file_set": _file_set,
+    "speaker_count": _speaker_count,
+}
 
 
 def score(gold: Sequence[Gold], submitted: Mapping[str, Submitted | None], policy: Policy = Policy()) -> Scored:
