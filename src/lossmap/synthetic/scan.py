@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 TOKEN = re.compile(r"\w+")
 
@@ -32,19 +34,35 @@ class Scanner:
     """Phrases under the token that fewest of them share; only those are sought whose token stands in a meeting."""
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        self._tokens = {phrase: TOKEN.findall(phrase.lower()) for phrase in sorted(set(phrases))}
-        shared = Counter(token for tokens in self._tokens.values() for token in set(tokens))
+        tokens = {phrase: TOKEN.findall(phrase.lower()) for phrase in sorted(set(phrases))}
+        shared = Counter(token for some in tokens.values() for token in set(some))
         self._by_token: dict[str, list[str]] = defaultdict(list)
-        for phrase, tokens in self._tokens.items():
-            self._by_token[min(tokens, key=lambda token: (shared[token], -len(token), token))].append(phrase)
-        self._patterns = {phrase: bounded(phrase) for phrase in self._tokens}
+        for phrase, some in tokens.items():
+            self._by_token[min(some, key=lambda token: (shared[token], -len(token), token))].append(phrase)
 
     def scan(self, turns: Sequence[str]) -> Hits:
         """Occurrences of the phrases in ``turns``, by turn."""
-        present = self._by_token.keys() & set(TOKEN.findall("\n".join(turns).lower()))
-        sought = sorted(phrase for token in present for phrase in self._by_token[token])
+        lowered = [turn.lower() for turn in turns]
+        text = "\n".join(lowered)
+        starts = [0, *accumulate(len(turn) + 1 for turn in lowered)]
+        present = self._by_token.keys() & set(TOKEN.findall(text))
         found: Hits = {}
-        for phrase in sought:
-            if counter := Counter(dict(_count(self._patterns[phrase], turns))):
-                found[phrase] = counter
+        for phrase in sorted(phrase for token in present for phrase in self._by_token[token]):
+            if places := [bisect_right(starts, at) - 1 for at in _whole(text, phrase.lower())]:
+                found[phrase] = Counter(places)
         return found
+
+
+def _whole(text: str, phrase: str) -> Iterator[int]:
+    """Where ``phrase`` begins in ``text`` with no word character at its ends, one after the other."""
+    at = text.find(phrase)
+    while at >= 0:
+        end = at + len(phrase)
+        whole = not _word(text[at - 1 : at]) and not _word(text[end : end + 1])
+        if whole:
+            yield at
+        at = text.find(phrase, end if whole else at + 1)
+
+
+def _word(character: str) -> bool:
+    return character.isalnum() or character == "_"
