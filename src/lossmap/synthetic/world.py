@@ -14,6 +14,7 @@ from lossmap.synthetic import pools
 from lossmap.synthetic.pools import REGISTERS, Deck, Register
 from lossmap.synthetic.rng import Rng, derive
 
+GENERATOR_VERSION = "1.0.0"
 NAMESPACE = uuid.UUID("5d4c7f1e-9a3b-4e62-8c0d-b7f3a1926e48")
 FIRST_DAY = date(2025, 1, 6)  # a Monday
 TEAMS_AT_LEAST = 4
@@ -218,7 +219,8 @@ def _teams(count: int, rng: Rng) -> Iterator[Team]:
 
 def _roster(team_id: str, people: Deck, rng: Rng) -> tuple[Person, ...]:
     """7 to 14 people; a name whose first name is taken in this team goes unused."""
-    size, names = rng.randint(7, 14), {}
+    size = rng.randint(7, 14)
+    names: dict[str, str] = {}
     while len(names) < size:
         name = people.deal()
         names.setdefault(name.split(" ", 1)[0], name)
