@@ -29,7 +29,7 @@ rule validate:
     benchmark:
         BUILD + "/bench/validate.tsv"
     shell:
-        "{LOSSMAP} synth validate {SCALED} --out {output}"
+        "{LOSSMAP} study validation --chapter synthetic {SCALED}"
         " && {LOSSMAP} sign validate {SCALED} --code {params.code} --outputs {output} --inputs {input}/SHA256SUMS"
 
 

@@ -24,7 +24,6 @@ def declare(verbs: Any) -> None:
     verify = scaled(verbs, "verify", _verify, "every file against SHA256SUMS")
     for verb in (generate, validate, verify):
         verb.add_argument("--folder", type=Path, help="the generated folder (default: build/SCALE/synthetic)")
-    validate.add_argument("--out", type=Path, help="where to write the report")
 
 
 def _folder(o: argparse.Namespace) -> Path:
@@ -43,13 +42,9 @@ def _generate(o: argparse.Namespace) -> None:
 
 
 def _validate(o: argparse.Namespace) -> None:
-    from lossmap import canon
     from lossmap.synthetic import validate
 
-    report = validate.validate(_folder(o))
-    show(report)
-    if o.out:
-        canon.write_json(o.out, report)
+    show(validate.validate(_folder(o)))
 
 
 def _verify(o: argparse.Namespace) -> None:

@@ -87,7 +87,9 @@ def normalise(key: str, raw_dir: Path, out_dir: Path, selection: Mapping[str, in
         raise LossmapError(
             "a corpus has no reader", where=key, observed=stanza.reader, expected=", ".join(READERS), exit_code=2
         )
-    if not stanza.generated:
+    if stanza.generated:
+        licence.check_evidence(stanza, raw_dir)
+    else:
         lock.require(locked, raw_dir, lock.entry(locked), f"{fetch.FETCH} --only {locked.key}")
     reader, tier = READERS[stanza.reader], stanza.tier
     if stanza.documents:

@@ -9,6 +9,7 @@ from lossmap import layout, transcript
 from lossmap.layout import Layout
 from lossmap.studies import answering, compare, corpora, realism
 from lossmap.studies.stage import classes
+from lossmap.synthetic import validate
 
 OWN = "-own"
 """Suffix of the arms that see their own corpus alone, with the document frequencies of the shared index."""
@@ -54,10 +55,18 @@ def answers(at: Layout, stage: str) -> dict[str, Any]:
     return answering.study(layout.load(at.scale, spec["index"]), spec["corpus"], at.generated)
 
 
+def validation(at: Layout, stage: str) -> dict[str, Any]:
+    """validation.json: what each check of the generator claims, and how often it ran; one that fails raises."""
+    runs = validate.validate(at.generated)
+    says = {name: (check.__doc__ or "").partition("\n")[0] for name, check in validate.CHECKS.items()}
+    return {"checks": [{"check": name, "says": says[name], "runs": count} for name, count in runs.items()]}
+
+
 STUDIES: dict[str, Callable[[Layout, str], Any]] = {
     "scores": corpora.scores,
     "shift": shift,
     "closure": closure,
     "realism": real,
     "answers": answers,
+    "validation": validation,
 }
