@@ -6,7 +6,7 @@ wildcard_constraints:
 
 
 def documents_of(key):
-    """The corpus whose meetings the gold of ``key`` points into, where that is another one."""
+    """The corpus whose meetings the gold or the words of ``key`` belong to, where that is another one."""
     stanza = layout.stanza(AT, "corpora.yaml", "corpora")[key.partition(".")[0]]
     return [stanza["documents"]] if "documents" in stanza else []
 
@@ -60,7 +60,7 @@ rule normalise:
 rule timings:
     input:
         lambda w: f"build/corpora/{config['timings'][w.rule]}.json",
-        BUILD + "/corpora/qmsum/meetings.jsonl",
+        lambda w: [f"{BUILD}/corpora/{key}/meetings.jsonl" for key in documents_of(config["timings"][w.rule])],
     output:
         BUILD + "/timings/{rule}.jsonl",
         BUILD + "/timings/{rule}.json",

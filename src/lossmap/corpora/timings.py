@@ -22,19 +22,19 @@ Channels = Callable[[Mapping[str, Any], Path, Meeting], Mapping[str, list[Word]]
 
 @dataclass(frozen=True)
 class Rule:
-    """Word files of ``reference`` for the meetings of ``documents``; ``events``: bracketed markers are tokens too."""
+    """Word files of ``reference``; ``events``: bracketed markers are tokens too."""
 
     reference: str
-    documents: str
     events: bool
     channels: Channels
     dates: Callable[[Path], Mapping[str, str | None]]
 
 
 RULES = {
-    "ami-words": Rule("ami", "qmsum", False, nxt.channels, nxt.dates),
-    "ami-events": Rule("ami", "qmsum", True, nxt.channels, nxt.dates),
-    "icsi-words": Rule("icsi-mrda", "qmsum", False, mrda.channels, mrda.dates),
+    "ami-words": Rule("ami", False, nxt.channels, nxt.dates),
+    "ami-events": Rule("ami", True, nxt.channels, nxt.dates),
+    "icsi-words": Rule("icsi-mrda", False, mrda.channels, mrda.dates),
+    "fixture-events": Rule("fixture-ami", True, nxt.channels, nxt.dates),
 }
 
 
@@ -43,16 +43,15 @@ def run(at: Layout, name: str) -> dict[str, Any]:
 
     Where the reference could not be had there are no rows, and the counts say why.
     """
-    rule = _rule(name)
-    record = at.raw / f"{rule.reference}.json"
+    stanza = registry.select([_rule(name).reference])[0]
+    record = at.raw / f"{stanza.key}.json"
     found = canon.read_json(record) if record.exists() else {}
     rows: list[dict[str, Any]] = []
     if found.get("obtained", True):
-        rows = time_meetings(name, at.raw / rule.reference, transcript.read_meetings(at.corpus(rule.documents)))
+        rows = time_meetings(name, at.raw / stanza.key, transcript.read_meetings(at.corpus(str(stanza.documents))))
     out = folder(at)
     canon.write_jsonl(out / f"{name}.jsonl", rows)
-    stanza = registry.select([rule.reference])[0]
-    head = {"rule": name, "reference": rule.reference, "tier": stanza.tier, "licence": stanza.licence}
+    head = {"rule": name, "reference": stanza.key, "tier": stanza.tier, "licence": stanza.licence}
     report = {**head, "obtained": found.get("obtained", True), "reason": found.get("reason"), **summary(rows)}
     canon.write_json(out / f"{name}.json", report)
     return report
