@@ -15,15 +15,38 @@ FORMAL_FILLERS = ("er", "um")
 CONTRACTED = 0.75
 HEDGES = {
     "interactive": ("I think", "I guess", "I mean,", "honestly,", "as far as I know,", "you know,", "basically,",
-                    "to be fair,", "I suppose", "well,", "so", "actually,", "my feeling is that", "maybe it is just me, but"),
+                    "to be fair,", "I suppose", "well,", "so", "actually,", "my feeling is that",
+                    "maybe it is just me, but"),
     "formal": ("I believe that", "it seems to me that", "as I understand it,", "to my knowledge,", "in my view,"),
 }  # fmt: skip
-HEDGED = frozenset("the we it that there this they nobody they're it's we're that's there's".split())
-RESTARTED = frozenset("we the it that there they so i if what when how can could is and but my for it's i'm".split())
+HEDGED = frozenset(("the", "we", "it", "that", "there", "this", "they", "nobody"))
+RESTARTED = frozenset(
+    (
+        "we",
+        "the",
+        "it",
+        "that",
+        "there",
+        "they",
+        "so",
+        "i",
+        "if",
+        "what",
+        "when",
+        "how",
+        "can",
+        "could",
+        "is",
+        "and",
+        "but",
+    )
+    + ("my", "for", "it's", "i'm", "that's", "there's")
+)
 SHORT = (
     ("it is not", "it's not"), ("that is not", "that's not"), ("I would not", "I wouldn't"), ("I will not", "I won't"),
     ("do not", "don't"), ("does not", "doesn't"), ("did not", "didn't"), ("is not", "isn't"),
-    ("was not", "wasn't"), ("were not", "weren't"), ("are not", "aren't"), ("have not", "haven't"), ("has not", "hasn't"),
+    ("was not", "wasn't"), ("were not", "weren't"), ("are not", "aren't"), ("have not", "haven't"),
+    ("has not", "hasn't"),
     ("would not", "wouldn't"), ("could not", "couldn't"), ("should not", "shouldn't"), ("cannot", "can't"),
     ("will not", "won't"), ("it is", "it's"), ("that is", "that's"), ("there is", "there's"), ("what is", "what's"),
     ("I am", "I'm"), ("we are", "we're"), ("they are", "they're"), ("you are", "you're"), ("I will", "I'll"),

@@ -12,17 +12,16 @@ from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from lossmap import canon
 from lossmap.errors import LossmapError
+from lossmap.synthetic import rules
 from lossmap.synthetic import world as worlds
 from lossmap.synthetic.pools import REGISTERS
 from lossmap.synthetic.render import Positions, render
+from lossmap.synthetic.rules import Book
 from lossmap.synthetic.world import Config, Plant, Session, World
-
-if TYPE_CHECKING:
-    from lossmap.synthetic.rules import Book
 
 SUMS = "SHA256SUMS"
 SHORT_TURN_WORDS = 4
@@ -56,8 +55,6 @@ def generate(config: Config, out: Path, workers: int | None = None, book: Book |
     is written beside ``out`` first and renamed at the end. Raises LossmapError where ``out`` exists already, or a
     plant names no session.
     """
-    from lossmap.synthetic import rules  # the rules build on this package: importing them late keeps floors apart
-
     if out.exists():
         raise LossmapError(
             "the folder is there already", where=out, expected="a new folder", next_command=f"rm -r {out}", exit_code=2

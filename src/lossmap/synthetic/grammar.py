@@ -27,7 +27,7 @@ class Slot:
 
 @dataclass
 class Pick:
-    """One of ``options``; ``last`` of a named block is remembered by the speaker so that it is not said twice running."""
+    """One of ``options``; a speaker remembers what a named block gave last, so as not to say it twice running."""
 
     name: str
     options: list[tuple[Piece, ...]] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Compiler:
     def _parts(self, line: str, at: int, whole: str) -> tuple[list[Template], int]:
         """The alternatives from ``at`` to the closing parenthesis or the end of the line, and where they end."""
         parts: list[list[Piece]] = [[]]
-        for match in iter(lambda: TOKEN.search(line, at), None):
+        while match := TOKEN.search(line, at):
             self._literal(parts[-1], line[at : match.start()])
             at = match.end()
             if match[1]:

@@ -112,9 +112,9 @@ class Voice:
     def _expand(self, template: Template, out: list[str]) -> None:
         for piece in template:
             if piece.__class__ is str:
-                out.append(piece)  # type: ignore[arg-type]
+                out.append(piece)
             elif piece.__class__ is Slot:
-                out.append(self._slots[piece.name]())  # type: ignore[union-attr]
+                out.append(self._slots[piece.name]())
             else:
                 self._expand(self._pick(piece), out)  # type: ignore[arg-type]
 
@@ -249,7 +249,7 @@ def _with_it(verb: str) -> str:
 
 
 def _addresses_chair(template: Template) -> bool:
-    return any(piece.__class__ is str and "Chair" in piece for piece in template)  # type: ignore[operator]
+    return any(piece.__class__ is str and "Chair" in piece for piece in template)
 
 
 class Cast:
