@@ -10,7 +10,7 @@ from lossmap.synthetic.anchors import Anchors
 from lossmap.synthetic.frames import templates, wordings
 from lossmap.synthetic.rng import Rng, derive
 from lossmap.synthetic.wording import SUFFIX, Subject, surfaces
-from lossmap.synthetic.world import Plant, PlantTurn, Series, Session, World
+from lossmap.synthetic.world import Plant, PlantTurn, Series, Session, Topic, World
 
 Row = dict[str, Any]
 
@@ -40,8 +40,14 @@ class Draft:
         for topic_id, aspect in self.rng.shuffle(free):
             if (anchor := self.anchors.deal(aspect, session)) is not None:
                 self.claims.add((topic_id, aspect))
-                topic = self.world.topic(topic_id).name
-                return {"session": session.key, "topic": topic, "aspect": aspect, "anchor": anchor}
+                topic = self.world.topic(topic_id)
+                return {
+                    "session": session.key,
+                    "topic": topic.name,
+                    "said": said(topic),
+                    "aspect": aspect,
+                    "anchor": anchor,
+                }
         return None
 
     def phrase(self, table: str, field: str) -> Subject | None:
@@ -58,10 +64,10 @@ class Draft:
     def plant_fact(self, rule: str, query_id: str, claim: Row) -> None:
         """Two turns: a set-up, and an answer that carries the anchor."""
         texts = templates()["facts"][claim["aspect"]][self._register(claim["session"])]
-        setup = self.rng.choice(texts["setup"]).format(topic=claim["topic"])
+        setup = self.rng.choice(texts["setup"]).format(topic=claim["said"])
         answer = self.rng.choice(texts["answer"]).format(anchor=claim["anchor"])
         turns = (PlantTurn(_sentence(setup)), PlantTurn(_sentence(answer), claim["anchor"]))
-        self._plant(rule, query_id, claim, turns)
+        self._plant(rule, query_id, {name: claim[name] for name in ("session", "topic", "aspect", "anchor")}, turns)
 
     def plant_phrase(self, rule: str, query_id: str, subject: Subject, session: str, times: int = 1) -> None:
         """``times`` turns of one session, each with the phrase of ``subject`` once."""
@@ -98,6 +104,11 @@ class Draft:
 
     def _register(self, session: str) -> str:
         return self.world.series_of(self.world.session(session).series_id).register
+
+
+def said(topic: Topic) -> str:
+    """The name as it is spoken: a component takes an article, a project none."""
+    return f"the {topic.name}" if topic.kind == "component" else topic.name
 
 
 def _sentence(text: str) -> str:

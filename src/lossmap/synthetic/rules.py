@@ -81,7 +81,9 @@ def _lookup(draft: Draft, wanted: int) -> None:
         rule, name = ("R1v", "verbatim") if verbatim else ("R1", "lookup")
         query_id = draft.number("lk", "v" if verbatim else "")
         draft.plant_fact(rule, query_id, claim)
-        subject = draft.subject(series, topic=claim["topic"], aspects=(claim["aspect"],), anchor=claim["anchor"])
+        subject = draft.subject(
+            series, topic=claim["topic"], said=claim["said"], aspects=(claim["aspect"],), anchor=claim["anchor"]
+        )
         draft.ask(query_id, name, rule, subject, gold_files=[session.key], answer=claim["anchor"],
                   answer_kind=_kind(claim["aspect"]), scored_on="retrieval", **draft.place(series))  # fmt: skip
 
@@ -135,7 +137,8 @@ def _ask_parts(draft: Draft, series: Series, parts: list[Row]) -> None:
     query_id = draft.number("mf")
     for claim in parts:
         draft.plant_fact("R2", query_id, claim)
-    subject = draft.subject(series, topic=parts[0]["topic"], aspects=tuple(claim["aspect"] for claim in parts))
+    names = {name: parts[0][name] for name in ("topic", "said")}
+    subject = draft.subject(series, **names, aspects=tuple(claim["aspect"] for claim in parts))
     components = [{name: claim[name] for name in ("session", "aspect", "anchor")} for claim in parts]
     draft.ask(query_id, "multi_file", "R2", subject, gold_files=sorted(claim["session"] for claim in parts),
               answer={claim["session"]: claim["anchor"] for claim in parts}, answer_kind="component_map",

@@ -15,11 +15,15 @@ SUFFIX = {EXACT: "", "reworded-1": "-r1", "reworded-2": "-r2"}
 
 @dataclass(frozen=True)
 class Subject:
-    """What a question is about; ``aspects``, ``marker`` and ``deferral`` are keys of frames.yaml."""
+    """What a question is about; ``aspects``, ``marker`` and ``deferral`` are keys of frames.yaml.
+
+    ``said`` is the topic as it is spoken, with an article where it takes one.
+    """
 
     team: str = ""
     kind: str = ""
     topic: str = ""
+    said: str = ""
     aspects: tuple[str, ...] = ()
     marker: str = ""
     deferral: str = ""
@@ -51,7 +55,7 @@ def surfaces(rule: str, subject: Subject, rng: Rng) -> Iterator[tuple[str, str, 
 
 
 def _common(subject: Subject) -> dict[str, str]:
-    return {"team": subject.team, "topic": subject.topic, "month": subject.month, "year": subject.year}
+    return {"team": subject.team, "topic": subject.said, "month": subject.month, "year": subject.year}
 
 
 def _exact(subject: Subject) -> dict[str, str]:
@@ -80,7 +84,7 @@ def _reworded(subject: Subject, turn: int) -> dict[str, str]:
         kind = kind_words(subject.kind)
         values |= {"one": kind["one"], "kinds": kind["many"]}
     if subject.aspects:
-        values["clause"] = pick("clauses", subject.aspects[0]).format(it=subject.topic)
+        values["clause"] = pick("clauses", subject.aspects[0]).format(it=subject.said)
         values["clauses"] = listed([pick("clauses", name).format(it="it") for name in subject.aspects])
     for table, key in (("markers", subject.marker), ("deferrals", subject.deferral)):
         values[table[:-1]] = pick(table, key).format(project=subject.topic)
