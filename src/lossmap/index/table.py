@@ -77,7 +77,7 @@ def build(conn: psycopg.Connection, schema: str, corpora: Collection[str], out: 
         "words": sum(len(words(row.text)) for row in rows),
         "distinct_texts": len({row.text for row in rows}),
         "chunks_sha256": canon.file_sha256(out / "chunks.jsonl"),
-        "splitter": split.provenance(),
+        "splitter": split.provenance({file.language for file in files}),
         "rule": {
             "target_words": TARGET_WORDS,
             "overlap_words": OVERLAP_WORDS,
