@@ -88,7 +88,7 @@ def test_the_splitter_knows_abbreviations_and_names_its_model() -> None:
 
 
 def test_a_language_is_cut_by_its_own_model_or_by_the_marks_it_closes_sentences_with() -> None:
-    assert split.sentences("Er kam z. B. gestern. Dann ging er.", "de") == ["Er kam z. B. gestern.", "Dann ging er."]
+    assert split.sentences("Er kam z.B. gestern. Dann ging er.", "de") == ["Er kam z.B. gestern.", "Dann ging er."]
     assert split.sentences("\u4f60\u597d\u3002\u518d\u89c1\uff01", "zh") == ["\u4f60\u597d\u3002", "\u518d\u89c1\uff01"]
     assert split.sentences("\u0928\u092e\u0938\u094d\u0924\u0947\u0964 \u0939\u093e\u0901\u0964", "hi") == [
         "\u0928\u092e\u0938\u094d\u0924\u0947\u0964",

@@ -151,6 +151,26 @@ def _draw_curve(axes: Axes, rows: list[Mapping[str, Any]], measure: str, series:
     axes.fill_between(sizes, low, high, color=colour, alpha=0.25, lw=0)
 
 
+def _draw_realism(book: Book, spec: Mapping[str, Any]) -> Figure:
+    """One line a class and wording of the generated corpus, then one a domain of the real one."""
+    file = book.allow(f"{spec['stage']}/realism.json")
+    document, measure = book.results.json(file), spec["measure"]
+    made = [(f"{row['query_class']}, {row['surface']}", row, "gold") for row in document["rows"] if not row["rule"]]
+    lines = [*made, *((f"real: {row['domain']}", row, "corpus") for row in document["real"])]
+    figure, axes = pyplot.subplots(figsize=(6.4, 0.19 * len(lines) + 0.8))
+    for place, (_, row, series) in enumerate(lines):
+        book.allow(file, row["tier"])
+        drawn = {"metrics": {measure: row[measure]}, "intervals": {measure: {"meetings": row[f"{measure}_meetings"]}}}
+        _draw_series(axes, place, drawn, measure, series)
+    axes.set_yticks(range(len(lines)), [label for label, _, _ in lines])
+    axes.set_ylim(len(lines) - 0.5, -0.5)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel(measure)
+    axes.tick_params(axis="y", length=0)
+    _legend(figure, spec["series"])
+    return figure
+
+
 def _legend(figure: Figure, labels: Mapping[str, str]) -> None:
     marks = [
         pyplot.Line2D([], [], color=SERIES[name][0], marker=SERIES[name][1], ls="", ms=5, mew=1.1,
@@ -165,6 +185,7 @@ DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {
     "scopes": _draw_scopes,
     "deciles": _draw_deciles,
     "growth": _draw_growth,
+    "realism": _draw_realism,
 }
 
 

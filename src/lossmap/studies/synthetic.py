@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lossmap import layout, transcript
+from lossmap.judge import intervals
 from lossmap.layout import Layout
 from lossmap.studies import answering, compare, corpora, realism
 from lossmap.studies.stage import classes
@@ -24,7 +25,7 @@ def shift(at: Layout, stage: str) -> dict[str, Any]:
     spec = corpora.chapter(at, stage)
     shared = layout.load(at.scale, f"{spec['index']}/{spec['beside']}")
     alone, mixed = corpora.scored(at, layout.MAIN), corpora.scored(at, shared.bench, stage)
-    contrasts = []
+    rows = []
     for arm in layout.arms(at)["stages"][corpora.STAGE]["arms"]:
         pairs = {
             "presence": (mixed / arm, alone / arm),
@@ -33,8 +34,8 @@ def shift(at: Layout, stage: str) -> dict[str, Any]:
         }
         for effect, (one, other) in pairs.items():
             found = compare.compare(one, other, classes(shared), ["index"])
-            contrasts.append({"effect": effect, "leg": arm, **found})
-    return {"contrasts": contrasts}
+            rows += [{"effect": effect, "arm": arm, **row} for row in found["rows"]]
+    return {"rows": rows, "intervals": intervals.card()}
 
 
 def closure(at: Layout, stage: str) -> dict[str, Any]:
