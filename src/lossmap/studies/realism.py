@@ -162,7 +162,7 @@ def _measured(
     close = lexical.competitors(found, [gold[0] for gold in golds]).sum(axis=1)
     return (
         np.array([some.min() for some in ranks], int),
-        np.array([float((some <= TOP).mean()) for some in ranks]),
+        np.array([float((some <= min(TOP, len(place))).mean()) for some in ranks]),
         np.array([count if len(gold) == 1 else np.nan for count, gold in zip(close, golds)], float),
     )
 

@@ -17,25 +17,31 @@ Outcomes = Iterator[str | None]  # None for what holds, else what does not and w
 
 def validate(folder: Path | str) -> dict[str, int]:
     """How often each check ran. Raises LossmapError where one fails, or where one had nothing to run on."""
-    written = read(Path(folder))
-    runs: dict[str, int] = {}
-    failures: list[str] = []
-    for name, check in CHECKS.items():
-        outcomes = list(check(written))
-        runs[name] = len(outcomes)
-        failures += [f"{name} {message}" for message in outcomes if message is not None]
-        if not outcomes:
-            failures.append(f"{name} never ran: {_absent(written)}")
-    if failures:
-        shown = "\n    ".join(failures[:SHOWN])
+    runs, failed = outcomes(folder)
+    if failed:
+        shown = "\n    ".join(failed[:SHOWN])
         raise LossmapError(
             "a synthetic corpus fails its checks",
             where=folder,
-            observed=f"{len(failures)} failures\n    {shown}",
+            observed=f"{len(failed)} failures\n    {shown}",
             expected="gold that the written text bears out",
             next_command="generate the corpus again; with more meetings where a check never ran",
         )
     return runs
+
+
+def outcomes(folder: Path | str) -> tuple[dict[str, int], list[str]]:
+    """How often each check ran, and every failure: its check, file, meeting and turn."""
+    written = read(Path(folder))
+    runs: dict[str, int] = {}
+    failed: list[str] = []
+    for name, check in CHECKS.items():
+        found = list(check(written))
+        runs[name] = len(found)
+        failed += [f"{name} {message}" for message in found if message is not None]
+        if not found:
+            failed.append(f"{name} never ran: {_absent(written)}")
+    return runs, failed
 
 
 def _absent(written: Written) -> str:
@@ -90,9 +96,14 @@ def v3_components(written: Written) -> Outcomes:
             yield f"queries.jsonl {row['query_id']}: {len(row['components'])} components in {len(held)} files"
         for key, anchors in sorted(held.items()):
             if len(anchors) != 1 or key not in row["gold_files"]:
-                spots = "; ".join(written.places(anchor, [key]) for anchor in anchors) or written.at(key, 0)
+                spots = "; ".join(written.places(anchor, [key]) for anchor in anchors) or _gold(written, row, key)
                 yield f"{spots}: {row['query_id']} has {len(anchors)} components there, expected one in a gold file"
         yield None
+
+
+def _gold(written: Written, row: Row, key: str) -> str:
+    """The meeting ``key`` at the first gold turn of ``row`` in it."""
+    return written.at(key, min((first for first, _ in row["gold_turns"].get(key, [])), default=0))
 
 
 def v4_answers(written: Written) -> Outcomes:
@@ -164,20 +175,17 @@ def v7_judgements(written: Written) -> Outcomes:
     """qrels-files.tsv holds the gold files of every query, and nothing else."""
     uuids = {key: seen.row["file_uuid"] for key, seen in written.meetings.items()}
     gold = {
-        f"{row['query_id']} 0 {uuids.get(key, key)} 1": key
+        f"{row['query_id']} 0 {uuids.get(key, key)} 1": _gold(written, row, key)
         for row in written.queries.values()
         for key in row["gold_files"]
     }
     lines = Counter(" ".join(line.split()) for line in written.qrels)
     for number, line in enumerate(written.qrels, 1):
         text = " ".join(line.split())
-        yield (
-            None
-            if text in gold and lines[text] == 1
-            else f"qrels-files.tsv line {number}: {text!r} is no gold file, or twice there"
-        )
+        known = text in gold and lines[text] == 1
+        yield None if known else f"qrels-files.tsv line {number}: {text!r} is no gold file, or twice there"
     for text in sorted(gold.keys() - lines.keys()):
-        yield f"{written.at(gold[text], 0)}: qrels-files.tsv has no line {text!r}"
+        yield f"{gold[text]}: qrels-files.tsv has no line {text!r}"
 
 
 def v8_spans(written: Written) -> Outcomes:
