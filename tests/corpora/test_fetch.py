@@ -67,6 +67,38 @@ def test_every_source_gives_the_same_files(world: World, capsys: pytest.CaptureF
     assert not [p for p in world.raw.iterdir() if p.suffix == ".gz" or p.name.startswith(".tiny.") and p.is_dir()]
 
 
+@pytest.mark.parametrize("kind", ["tarball", "upstream"])
+def test_an_archive_with_the_corpus_one_folder_deeper_gives_the_same_files(
+    world: World, upstream: Upstream, kind: str
+) -> None:
+    expected = get(world, world.mirror)
+    wanted = {path: (world.raw / "tiny" / path).read_bytes() for path in sources.listed(world.raw / "tiny")}
+    shutil.rmtree(world.raw)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, body in (("tiny-01234567/README.md", b"of the copy\n"), ("tiny-01234567/release/sub/x.txt", b"x\n")):
+            info = tarfile.TarInfo(name)
+            info.size = len(body)
+            archive.addfile(info, io.BytesIO(body))
+        archive.add(FIXTURE, arcname="tiny-01234567/release")
+    if kind == "tarball":
+        world.tarball.write_bytes(out.getvalue())
+    else:
+        upstream.body = out.getvalue()
+    with pytest.raises(LossmapError, match="has not been fetched"):
+        get(world, world.mirror if kind == "tarball" else None)
+    world.edit("tiny", obtain={**(registry.load()["tiny"].obtain or {}), "inner": "release"})
+    assert get(world, world.mirror if kind == "tarball" else None) == expected
+    assert {path: (world.raw / "tiny" / path).read_bytes() for path in sources.listed(world.raw / "tiny")} == wanted
+
+
+def test_inner_is_a_folder_and_no_prefix_of_a_name() -> None:
+    assert sources.inside("top/release/LICENSE", "release") == "LICENSE"
+    assert sources.inside("top/LICENSE", "release") == "LICENSE"
+    assert sources.inside("top/release-notes/x", "release") == "release-notes/x"
+    assert sources.inside("top/release/../../x", "release") is None
+
+
 def test_the_fixture_comes_out_of_the_repository(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     assert get(world, key="fixture")["files"] == FILES
     assert "from repository" in capsys.readouterr().err

@@ -45,6 +45,14 @@ def test_overlap_kappa_and_correlation(at: Layout, tmp_path: Path) -> None:
     assert found["queries_with_none_inside"] == 1
     assert found["second_inside_first"]["mean"] == pytest.approx((2 / 4 + 0) / 2)
     assert found["rank_correlation"]["tau_b"] == pytest.approx(1.0)
+    assert found["tier"] == "A"
+
+
+def test_a_comparison_has_the_worse_tier_of_the_two_golds(at: Layout, tmp_path: Path) -> None:
+    canon.write_json(at.corpus("b") / "corpus.json", {**transcript.read_card(at.corpus("b")), "tier": "B"})
+    for first, second in (("a", "b"), ("b", "a")):
+        found = adjudicate.study(at, first, second, {"a": tmp_path / "a", "b": tmp_path / "b"})
+        assert found is not None and found["tier"] == "B"
 
 
 def test_golds_without_a_common_question_have_nothing_to_say(at: Layout, tmp_path: Path) -> None:

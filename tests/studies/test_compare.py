@@ -56,6 +56,16 @@ def test_deltas_are_arm_minus_control_by_class(tmp_path: Path) -> None:
     assert "| qmsum | all | 12 | +0.5000 [+0.5000, +0.5000] | +0.6667 [+0.6667, +0.6667] |" in text
 
 
+@pytest.mark.parametrize("marked", ["arm", "control"])
+def test_a_delta_has_the_worse_tier_of_its_two_arms(tmp_path: Path, marked: str) -> None:
+    folders = [write_arm(tmp_path / "arm", 1), write_arm(tmp_path / "control", 3)]
+    document = canon.read_json(tmp_path / marked / "metrics.json")
+    canon.write_json(
+        tmp_path / marked / "metrics.json", {**document, "rows": [{**r, "tier": "B"} for r in document["rows"]]}
+    )
+    assert {row["tier"] for row in compare.compare(*folders, CLASSES)["rows"]} == {"B"}
+
+
 def test_without_classes_there_is_the_row_all(tmp_path: Path) -> None:
     table = compare.compare(write_arm(tmp_path / "arm", 1), write_arm(tmp_path / "control", 2))
     assert [row["query_class"] for row in table["rows"]] == ["all"]

@@ -74,7 +74,7 @@ def compare(
         "control": control.name,
         "factor": differing,
         "intervals": intervals.card(),
-        "rows": [row for head in _heads(arm) for row in _rows(arm, control, head, classes)],
+        "rows": [row for head in _heads(arm, control) for row in _rows(arm, control, head, classes)],
     }
 
 
@@ -100,9 +100,14 @@ def _check_hashes(arm: Arm, control: Arm, factor: Collection[str]) -> list[str]:
     return differing
 
 
-def _heads(arm: Arm) -> list[dict[str, Any]]:
-    """One row per corpus of the document, for the fields that a delta inherits."""
-    return [row for row in arm.document["rows"] if row["query_class"] == "all"]
+def _heads(arm: Arm, control: Arm) -> list[dict[str, Any]]:
+    """One row per corpus of the document, for the fields that a delta inherits; its tier is the worse of the two."""
+    tiers = {row["corpus"]: row["tier"] for row in control.document["rows"]}
+    return [
+        {**row, "tier": max(row["tier"], tiers.get(row["corpus"], row["tier"]))}  # A < B < C
+        for row in arm.document["rows"]
+        if row["query_class"] == "all"
+    ]
 
 
 def _rows(arm: Arm, control: Arm, head: Mapping[str, Any], classes: Mapping[str, str] | None) -> list[dict[str, Any]]:

@@ -72,8 +72,9 @@ def _seconds(
 def overlap(spans: np.ndarray) -> tuple[float, float, int]:
     """(seconds in which anybody speaks, seconds in which two or more do, turns that share time with another).
 
-    ``spans``: float64 (turns, 2), start and end in seconds.
+    ``spans``: float64 (turns, 2), start and end in seconds. A turn without length shares no time.
     """
+    spans = spans[spans[:, 1] > spans[:, 0]]
     times = np.concatenate([spans[:, 0], spans[:, 1]])
     order = np.argsort(times, kind="stable")
     active = np.cumsum(np.repeat([1, -1], len(spans))[order])[:-1]
@@ -81,5 +82,4 @@ def overlap(spans: np.ndarray) -> tuple[float, float, int]:
     starts, ends = np.sort(spans[:, 0]), np.sort(spans[:, 1])
     # Turns that begin before this one ends, less those that ended by its begin: itself and whoever overlaps it.
     meeting = np.searchsorted(starts, spans[:, 1], "left") - np.searchsorted(ends, spans[:, 0], "right")
-    touched = int(((meeting > 1) & (spans[:, 1] > spans[:, 0])).sum())
-    return float(lasting[active > 0].sum()), float(lasting[active > 1].sum()), touched
+    return float(lasting[active > 0].sum()), float(lasting[active > 1].sum()), int((meeting > 1).sum())

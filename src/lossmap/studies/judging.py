@@ -74,7 +74,8 @@ def load(at: Layout, key: str) -> Corpus:
             data["share"], data["grades"], rest["unjudgeable"], rest["unmatched"],
         )  # fmt: skip
     card = transcript.read_card(at.corpus(key))
-    # The worst tier of what shaped a row: queries, documents and judgements (the card), timings (the injection).
-    injected = canon.read_json(at.injection(transcript.owner(at.corpus(key))) / "manifest.json")
-    card["tier"] = max(card["tier"], injected["corpus"]["tier"])
+    # The worst tier of what shaped a row: queries and judgements (the card), documents and timings of all that the
+    # index holds (the injections), since every document competes for a rank. A < B < C.
+    injected = [canon.read_json(at.injection(held) / "manifest.json")["corpus"] for held in at.documents]
+    card["tier"] = max([card["tier"], *(corpus["tier"] for corpus in injected)])
     return Corpus(card, transcript.read_queries(at.corpus(key)), cover)

@@ -8,6 +8,8 @@ from typing import Any
 
 from lossmap.corpora import registry
 
+NOT_ASKED = "this scale does not score it"
+
 
 def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """languages.json: a row a language of the registry; ``scores``: the rows of scores.json.
@@ -17,11 +19,14 @@ def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """
     named = registry.load()
     measured: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    tiers: defaultdict[str, str] = defaultdict(lambda: "A")
     for row in scores:
         corpus, _, language = row["corpus"].partition(".")
         if row["query_class"] == "all" and language and language in named[corpus].languages:
             measured[language][row["arm"]] = row["metrics"]["nDCG@10"]
-    return {"rows": [_row(language, measured.get(language, {}), named) for language in _languages(named)]}
+            tiers[language] = max(tiers[language], row["tier"])  # A < B < C
+    rows = [_row(language, measured.get(language, {}), named) for language in _languages(named)]
+    return {"rows": [{**row, "tier": tiers[row["language"]]} for row in rows]}
 
 
 def _languages(named: Mapping[str, registry.Stanza]) -> list[str]:
@@ -38,6 +43,6 @@ def _row(language: str, arms: Mapping[str, float], named: Mapping[str, registry.
         "scored_on": [stanza.key for stanza in held] if arms else [],
         "nDCG@10": dict(arms),
         "missing": [stanza.key for stanza in missing],
-        "reason": "; ".join(reasons) or None,
+        "reason": "; ".join(reasons) or (None if arms else NOT_ASKED),
         "scored": bool(arms),
     }

@@ -57,7 +57,8 @@ def study(at: Layout, spec: Mapping[str, Any]) -> dict[str, Any]:
                     rows.append({**head, "chunks": held.chunks, "files": held.files, **_measures(held.of(ids), ids)})
                     if held is not whole:
                         delta = held.of(ids) - whole.of(ids)
-                        contrasts.append({**head, "control": whole.index, **_measures(delta, ids)})
+                        worst = max(held.head["tier"], whole.head["tier"])  # A < B < C
+                        contrasts.append({**head, "tier": worst, "control": whole.index, **_measures(delta, ids)})
     return {"rows": rows, "contrasts": contrasts, "intervals": intervals.card()}
 
 
@@ -70,7 +71,8 @@ def _read(at: Layout, name: str, arm: str) -> Scored:
 
 def _union(domains: Sequence[Scored]) -> Scored:
     values = {query_id: value for held in domains for query_id, value in held.values.items()}
-    head = next((held.head for held in domains if held.head), {})
+    heads = [held.head for held in domains if held.head]
+    head = {**heads[0], "tier": max(head["tier"] for head in heads)} if heads else {}
     return Scored(OWN_DOMAIN, head, sum(h.chunks for h in domains), sum(h.files for h in domains), values)
 
 

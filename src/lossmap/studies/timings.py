@@ -35,11 +35,12 @@ def _counts(at: Layout) -> dict[str, Any]:
     manifest = canon.read_json(at.index_folder / "manifest.json")
     (key,) = at.scored
     injection = canon.read_json(at.injection(key) / "manifest.json")
-    graded = qrels.grade(judging.load(at, key).coverage)
+    corpus = judging.load(at, key)
+    graded = qrels.grade(corpus.coverage)
     grades = [grade for docs in graded.qrels.values() for grade in docs.values()]
     return {
         "index": at.index,
-        "tier": injection["corpus"]["tier"],
+        "tier": corpus.card["tier"],
         "timing_sources": injection["timing_sources"],
         "chunks": manifest["chunking"]["chunks"],
         "start_tie_groups": injection["counts"]["start_tie_groups"],
