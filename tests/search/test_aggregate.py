@@ -27,7 +27,7 @@ from lossmap.search.aggregate import Answer, Nobody, Reference
 from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
 DIMENSION = 8
-KEY = {"encoder": {"name": "model-a", "dimension": DIMENSION}, "chunks_sha256": "x"}
+KEY = {"encoder": {"name": "model-a", "dimension": DIMENSION}, "chunks_sha256": "x", "graph": True}
 PHRASE = "Amber Heron safety review"
 DEFERRED = "push the Amber Heron rollout (phase_1, 50%) back"
 

@@ -29,7 +29,7 @@ from lossmap.studies import answering
 from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
 DIMENSION = 8
-KEY = {"encoder": {"name": "model-a", "dimension": DIMENSION}, "header": "none", "chunks_sha256": "x"}
+KEY = {"encoder": {"name": "model-a", "dimension": DIMENSION}, "header": "none", "chunks_sha256": "x", "graph": True}
 QUICK = (1.0, 0.05)
 PHRASE, DEFERRED = "Amber Heron safety review", "put the Amber Heron rollout on hold"
 TEAM, KIND = "the retail billing team", "weekly sync"

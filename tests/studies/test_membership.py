@@ -58,11 +58,11 @@ def test_every_index_is_scored_over_its_own_and_over_the_common_queries(at: Layo
         ("product", "common"): (1, pytest.approx(0.6)),
         ("committee", "own"): (1, pytest.approx(1.0)),
         ("committee", "common"): (1, pytest.approx(1.0)),
-        ("own domain", "own"): (3, pytest.approx(0.8)),
-        ("own domain", "common"): (2, pytest.approx(0.8)),
+        (membership.OWN_DOMAIN, "own"): (3, pytest.approx(0.8)),
+        (membership.OWN_DOMAIN, "common"): (2, pytest.approx(0.8)),
     }
     sizes = {r["index"]: (r["chunks"], r["files"]) for r in found["rows"]}
-    assert sizes["own domain"] == (30, 3) and sizes["first"] == (20, 2)
+    assert sizes[membership.OWN_DOMAIN] == (30, 3) and sizes["first"] == (20, 2)
     assert {(r["arm"], r["corpus"], r["tier"], r["judged_by"]) for r in found["rows"]} == {
         ("bm25", "demo", "A", "human")
     }
@@ -77,8 +77,8 @@ def test_contrasts_are_paired_with_the_whole_index(at: Layout) -> None:
         ("product", "common"): pytest.approx(0.4),
         ("committee", "own"): pytest.approx(0.4),
         ("committee", "common"): pytest.approx(0.4),
-        ("own domain", "own"): pytest.approx(0.4),
-        ("own domain", "common"): pytest.approx(0.4),
+        (membership.OWN_DOMAIN, "own"): pytest.approx(0.4),
+        (membership.OWN_DOMAIN, "common"): pytest.approx(0.4),
     }
 
 
@@ -90,10 +90,10 @@ def test_a_row_has_the_worst_tier_of_the_indexes_that_shaped_it(at: Layout, mark
     rows = {r["index"]: r["tier"] for r in found["rows"]}
     contrasts = {r["index"]: r["tier"] for r in found["contrasts"]}
     if marked == ["committee"]:
-        assert rows == {"main": "A", "first": "A", "product": "A", "committee": "B", "own domain": "B"}
-        assert contrasts == {"first": "A", "product": "A", "committee": "B", "own domain": "B"}
+        assert rows == {"main": "A", "first": "A", "product": "A", "committee": "B", membership.OWN_DOMAIN: "B"}
+        assert contrasts == {"first": "A", "product": "A", "committee": "B", membership.OWN_DOMAIN: "B"}
     else:
-        assert rows == {"main": "B", "first": "A", "product": "A", "committee": "A", "own domain": "A"}
+        assert rows == {"main": "B", "first": "A", "product": "A", "committee": "A", membership.OWN_DOMAIN: "A"}
         assert set(contrasts.values()) == {"B"}
 
 
