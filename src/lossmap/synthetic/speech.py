@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
 
 from lossmap.synthetic import grammar
 from lossmap.synthetic.grammar import Pick, Slot, Template, Thing
@@ -59,6 +58,7 @@ class Voice:
         self._absent = [person for person in self.team.roster if person not in session.attendees]
         self._name = self._peer = self.chair
         self._named: list[str] = []
+        self._mentioned, self._metric = [self._thing], ""
 
     @property
     def slots(self) -> frozenset[str]:
@@ -102,6 +102,7 @@ class Voice:
         template = self._deal(path)
         out: list[str] = []
         self._named = [self._name.first_name, self._peer.first_name]
+        self._mentioned, self._metric = [self._thing], ""
         self._expand(template, out)
         text = "".join(out).replace("  ", " ").replace(" ,", ",").replace(" .", ".").replace(" ?", "?").lstrip()
         return text[:1].upper() + text[1:]
@@ -169,7 +170,10 @@ class Voice:
         return NUMBERS[len(self.agenda)]
 
     def slot_metric(self) -> str:
-        return self.rng.choice(self.team.metrics)
+        metrics = self.team.metrics
+        place = self.rng.next_u64() % len(metrics)
+        self._metric = metrics[place] if metrics[place] != self._metric else metrics[place - 1]
+        return self._metric
 
     def slot_role(self) -> str:
         return self.rng.choice(pools()["roles"])
@@ -189,7 +193,8 @@ class Voice:
     def slot_third(self) -> str:
         used = {self.speaker.first_name, self.you.first_name, *self._named}
         free = [person.first_name for person in self.session.attendees if person.first_name not in used]
-        name = self.rng.choice(free) if free else f"our {self.slot_role()}"
+        roles = [f"our {role}" for role in pools()["roles"] if f"our {role}" not in self._named]
+        name = self.rng.choice(free or roles)
         self._named.append(name)
         return name
 
@@ -211,16 +216,32 @@ class Voice:
         self._plural = self._aside(self._plural, self._manys, self._lexicon.manys)
         return self._plural.text
 
+    def slot_things2(self) -> str:
+        return next(thing for thing in self._manys if thing not in (self._plural, self._thing)).text
+
+    def slot_same(self) -> str:
+        return self._second.text
+
+    def slot_sames(self) -> str:
+        return self._plural.text
+
     def _aside(self, last: Thing, focus: list[Thing], pool: tuple[Thing, ...]) -> Thing:
-        """The thing mentioned last, the next of the segment, or now and then a new one; never the main one."""
+        """The thing mentioned last, the next of the segment, or now and then a new one; never the main one.
+
+        A sentence does not mention the same thing twice by chance.
+        """
         draw = self.rng.random()
-        if draw < KEPT and last is not self._thing:
-            return last
-        if draw > 1.0 - FRESH:
-            return self._other_than(pool, focus)
-        self._turn += 1
-        thing = focus[self._turn % len(focus)]
-        return thing if thing is not self._thing else focus[(self._turn + 1) % len(focus)]
+        used = self._mentioned
+        if draw < KEPT and last not in used:
+            thing = last
+        elif draw > 1.0 - FRESH:
+            thing = self._other_than(pool, [*focus, *used])
+        else:
+            self._turn += 1
+            order = focus[self._turn % len(focus) :] + focus[: self._turn % len(focus)]
+            thing = next((one for one in order if one not in used), None) or self._other_than(pool, used)
+        used.append(thing)
+        return thing
 
     def _action(self, form: int) -> str:
         """A verb phrase from one draw; one in four has its object in the plural."""
@@ -263,18 +284,3 @@ def _with_it(verb: str) -> str:
 
 def _addresses_chair(template: Template) -> bool:
     return any(piece.__class__ is str and "Chair" in piece for piece in template)
-
-
-class Cast:
-    """Who speaks next: everybody has a share of the talk of their own, and nobody follows themselves."""
-
-    def __init__(self, rng: Rng, people: tuple[Person, ...]) -> None:
-        self._rng, self._people = rng, people
-        self._sums = list(accumulate(0.35 + rng.random() for _ in people))
-
-    def next(self, *but: Person) -> Person:
-        while True:
-            mark = self._rng.random() * self._sums[-1]
-            place = next(i for i, total in enumerate(self._sums) if mark < total)
-            if self._people[place] not in but:
-                return self._people[place]
