@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from lossmap.synthetic.pools import INTERACTIVE
 from lossmap.synthetic.rng import Rng
-from lossmap.synthetic.speech import Cast, Utterance, Voice
+from lossmap.synthetic.speech import Utterance, Voice
 from lossmap.synthetic.world import Person, Topic
 
 # How often an exchange is of each act, in talk that works and in talk that decides; ours, by ear.
 WEIGHTS = {
-    "interactive": {"report": 22, "ask": 24, "worry": 13, "task": 13, "propose": 12, "agree": 5, "aside": 5, "plan": 6},
+    "interactive": {"report": 22, "ask": 24, "worry": 13, "task": 13, "propose": 12, "agree": 6, "aside": 3, "plan": 5},
     "formal": {"report": 30, "ask": 22, "worry": 16, "task": 9, "propose": 13, "agree": 4, "aside": 3, "plan": 3},
 }
 TONES, TONE_WEIGHTS = ("good", "bad", "plain"), (35, 30, 35)
 FOLLOW_UP = {"interactive": 0.45, "formal": 0.5}  # a question about what was just said
-EXTENDED = 0.35  # an interactive turn gets one more sentence (spec/harness 4.4), a few get two
-EXTENDED_TWICE = 0.3
+EXTENDED = 0.35  # an interactive turn gets one more sentence (spec/harness 4.4)
+EXTENDED_REPORT = 0.6  # a report goes on after each of its sentences, so that a few become stories
+INTERACTIVE_MOST = 6
 # Median number of sentences of a formal turn by act, and the spread of all of them; long reports exceed a chunk.
-SENTENCES = {"report": 6.0, "answer": 4.0, "worry": 3.5, "propose": 3.5, "question": 2.0, "agree": 2.0, "segue": 1.0}
-SENTENCES_OTHER, SENTENCES_SIGMA, SENTENCES_MOST = 2.0, 0.55, 20
+SENTENCES = {"report": 8.0, "answer": 5.0, "worry": 5.0, "propose": 5.0, "question": 2.5, "agree": 3.0}
+SENTENCES_OTHER, SENTENCES_SIGMA, SENTENCES_MOST = 2.5, 0.55, 24
+STORY = 0.12  # a further sentence is the beginning of a story of a few sentences about one thing instead
+STORY_SENTENCES, STORY_INTERACTIVE = 3, 0.2
 PLAIN = 0.5  # share of neutral sentences in a report of good or bad news
 TURN_OF_TONE = 6  # from this length on, a formal report may also have news of the other kind
 CLOSES = 0.6
+
+
+class Cast:
+    """Who speaks next: everybody has a share of the talk of their own, and nobody follows themselves."""
+
+    def __init__(self, rng: Rng, people: tuple[Person, ...]) -> None:
+        self._rng, self._people = rng, people
+        self._sums = list(accumulate(0.35 + rng.random() for _ in people))
+
+    def next(self, *but: Person) -> Person:
+        while True:
+            mark = self._rng.random() * self._sums[-1]
+            place = next(i for i, total in enumerate(self._sums) if mark < total)
+            if self._people[place] not in but:
+                return self._people[place]
 
 
 class Talk:
@@ -34,8 +54,7 @@ class Talk:
         self._cast = Cast(rng, voice.session.attendees)
         weights = WEIGHTS[self._register.name]
         self._acts, self._weights = list(weights), list(weights.values())
-        self._themes = {kind: voice.kinds(kind) for kind in ("ask", "aside")}
-        self._tone = "plain"
+        self._themes = {kind: kinds for kind in weights if (kinds := voice.kinds(kind)) and "q" not in kinds}
 
     def opening(self) -> list[Utterance]:
         chair = self._voice.chair
@@ -121,11 +140,22 @@ class Talk:
     def _more(self, act: str, tone: str) -> list[str]:
         rng = self._rng
         if self._interactive:
-            count = 0 if rng.random() >= EXTENDED else 1 + (rng.random() < EXTENDED_TWICE)
-            return [self._voice.say(f"more.{tone}") for _ in range(count)]
+            said = [self._voice.say(f"more.{tone}") for _ in range(self._goes_on(act))]
+            if act == "report" and rng.random() < STORY_INTERACTIVE:
+                said.insert(0, self._voice.say(f"story.{tone}"))
+            return said
         median = SENTENCES.get(act, SENTENCES_OTHER)
         count = round(rng.lognormal(median, SENTENCES_SIGMA, 1, SENTENCES_MOST)) - 1
         return self._elaborate(count, tone, act == "report")
+
+    def _goes_on(self, act: str) -> int:
+        """Further sentences of an interactive turn."""
+        if act != "report":
+            return int(self._rng.random() < EXTENDED)
+        count = 0
+        while count < INTERACTIVE_MOST and self._rng.random() < EXTENDED_REPORT:
+            count += 1
+        return count
 
     def _elaborate(self, count: int, tone: str, report: bool) -> list[str]:
         """``count`` further formal sentences; a long report of one tone may turn to the other half-way."""
@@ -133,14 +163,18 @@ class Talk:
         turn = count
         if report and tone != "plain" and count >= TURN_OF_TONE and rng.random() < 0.5:
             turn = rng.randint(count // 3, count - 2)
-        said = []
-        for place in range(count):
-            if place == turn:
-                tone = "bad" if tone == "good" else "good"
+        said: list[str] = []
+        place = 0
+        while place < count:
+            if place >= turn:
+                tone, turn = ("bad" if tone == "good" else "good"), count
                 said.append(voice.say(f"more.link_{tone}"))
             elif place == count - 1 and count > 2 and report and rng.random() < CLOSES:
                 said.append(voice.say("more.close"))
             else:
-                plain = tone == "plain" or rng.random() < PLAIN
-                said.append(voice.say("more.plain" if plain else f"more.{tone}"))
+                shade = "plain" if rng.random() < PLAIN else tone
+                story = place + STORY_SENTENCES <= count and rng.random() < STORY
+                said.append(voice.say(f"{'story' if story else 'more'}.{shade}"))
+                place += (STORY_SENTENCES - 1) * story
+            place += 1
         return said

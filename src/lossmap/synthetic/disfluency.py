@@ -11,6 +11,10 @@ from lossmap.synthetic.rng import Rng
 SHIELD = "\x00"  # stands for an anchor while fillers are placed: neither a letter nor a space
 PLAIN_FILLERS = ("uh", "um", "er")  # the only ones in planted turns: no word of four letters joins the gold text
 FILLERS = ("uh", "uh", "um", "um", "er", "you know", "like", "I mean")
+LONG_FILLERS = ("you know", "like", "I mean")  # they stand before a small word; inside a name of things, "uh" does
+SMALL = frozenset(
+    ("the", "to", "that", "it", "we", "they", "a", "for", "on", "with", "in", "and", "but", "because", "so")
+)
 FORMAL_FILLERS = ("er", "um")
 CONTRACTED = 0.75
 HEDGES = {
@@ -89,6 +93,8 @@ class Disfluency:
         if sentence[-1] != "." or sentence.split(" ", 1)[0].lower() not in HEDGED:
             return sentence
         hedge = self._rng.choice(self._hedges)
+        if hedge.endswith(" that") and sentence.startswith("That "):
+            return sentence
         return f"{hedge[0].upper()}{hedge[1:]} {sentence[0].lower()}{sentence[1:]}"
 
     def _filled(self, text: str, fillers: tuple[str, ...]) -> str:
@@ -99,8 +105,11 @@ class Disfluency:
         while self._gap < count - 1:
             place = self._gap
             if place and _is_low(words[place - 1]) and words[place][:1].islower():
+                filler = self._rng.choice(fillers)
+                if filler in LONG_FILLERS and (words[place] not in SMALL or words[place - 1] == filler):
+                    filler = PLAIN_FILLERS[0]
                 words[place - 1] += ","
-                words[place] = f"{self._rng.choice(fillers)}, {words[place]}"
+                words[place] = f"{filler}, {words[place]}"
                 self._gap += self._next_gap()
             else:
                 self._gap += 1

@@ -144,7 +144,10 @@ def _meetings(
     workers = min(workers, len(shards))
     if workers == 1:
         _prepare(world, plants)
-        return _gather(map(_shard, shards))
+        try:
+            return _gather(map(_shard, shards))
+        finally:
+            _state.clear()
     with get_context().Pool(workers, _prepare, (world, plants)) as pool:
         return _gather(pool.imap(_shard, shards))
 

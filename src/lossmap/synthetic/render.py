@@ -32,10 +32,10 @@ class Floor:
         self.words = 0
         self.last = self.main = chair
 
-    def hear(self, utterances: Iterable[Utterance]) -> None:
+    def hear(self, utterances: Iterable[Utterance], last: bool = False) -> None:
         for utterance in utterances:
             self.add(utterance.speaker, self._disfluency.speak(utterance.sentences))
-            if not utterance.asks:
+            if not utterance.asks and not last:
                 self.murmur()
 
     def plant(self, plant: Plant) -> tuple[int, int]:
@@ -97,7 +97,7 @@ def _hold(floor: Floor, talk: Talk, voice: Voice, rng: Rng, target: float, plant
             positions[plant.plant_id] = floor.plant(plant)
         else:
             floor.hear(talk.exchange(floor.main))
-    floor.hear(talk.closing())
+    floor.hear(talk.closing(), last=True)
     return positions
 
 

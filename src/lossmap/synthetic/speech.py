@@ -1,14 +1,13 @@
 """Who says what: exchanges of one to three turns about the topic at hand, in one of two registers.
 
-Project names are always followed by punctuation or by "is", "was", "has", "side" or "thread", so that no ordinary talk
-contains a phrase that rules.py plants around a project name. Nothing here writes a digit or a full name.
+Project names are always followed by punctuation or by "is" ("isn't"), "was", "has", "side" or "thread", so that no
+ordinary talk contains a phrase that rules.py plants around a project name. Nothing here writes a digit or a full name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
 
 from lossmap.synthetic import grammar
 from lossmap.synthetic.grammar import Pick, Slot, Template, Thing
@@ -18,7 +17,8 @@ from lossmap.synthetic.world import Person, Session, Team, Topic, World
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-FRESH = 0.3  # share of secondary things that are not among those of the segment
+FRESH = 0.15  # share of secondary things that are not among those of the segment
+KEPT = 0.5  # share of secondary things that are the one mentioned last
 FOCUS_ONES, FOCUS_MANYS = 5, 3
 
 
@@ -45,18 +45,25 @@ class Voice:
         self._slots: dict[str, Callable[[], str]] = {
             name.removeprefix("slot_"): getattr(self, name) for name in dir(self) if name.startswith("slot_")
         }
-        self._templates = grammar.templates(self.register.name, frozenset(self._slots))
+        self._templates = grammar.templates(self.register.name, self.slots)
         self._decks: dict[str, list[int]] = {}
         self._said: dict[str, int] = {}
         self._lexicon = grammar.lexicon()
         self._ones = rng.sample(self._lexicon.ones, FOCUS_ONES)
         self._manys = rng.sample(self._lexicon.manys, FOCUS_MANYS)
-        self._thing, self._turn = self._ones[0], 0
+        self._thing, self._second, self._plural = self._ones[0], self._ones[1], self._manys[0]
+        self._turn, self._unnamed = 0, True
         self._verb: tuple[str, str, str] = self._thing.verbs[0]
         self._day = 0
         self._absent = [person for person in self.team.roster if person not in session.attendees]
         self._name = self._peer = self.chair
         self._named: list[str] = []
+        self._mentioned, self._metric = [self._thing], ""
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """The names that templates may use beside the blocks of phrases.yaml."""
+        return frozenset(self._slots)
 
     def kinds(self, prefix: str) -> list[str]:
         """The names one level below ``prefix``, in the order of the file."""
@@ -68,7 +75,7 @@ class Voice:
         """Another exchange: one thing leaves the talk and one comes in; all of them with a new ``topic``."""
         rng = self.rng
         if topic is not None:
-            self.topic = topic
+            self.topic, self._unnamed = topic, True
             self._ones = rng.sample(self._lexicon.ones, FOCUS_ONES)
             self._manys = rng.sample(self._lexicon.manys, FOCUS_MANYS)
         self._ones = self._ones[1:] + [self._other_than(self._lexicon.ones, self._ones)]
@@ -95,8 +102,9 @@ class Voice:
         template = self._deal(path)
         out: list[str] = []
         self._named = [self._name.first_name, self._peer.first_name]
+        self._mentioned, self._metric = [self._thing], ""
         self._expand(template, out)
-        text = "".join(out).replace("  ", " ").replace(" ,", ",").replace(" .", ".").replace(" ?", "?")
+        text = "".join(out).replace("  ", " ").replace(" ,", ",").replace(" .", ".").replace(" ?", "?").lstrip()
         return text[:1].upper() + text[1:]
 
     def _deal(self, path: str) -> Template:
@@ -144,13 +152,14 @@ class Voice:
         return self.rng.choice([topic for topic in self.team.topics if topic is not self.topic])
 
     def _mention(self, topic: Topic, bare: bool = False) -> str:
-        """The topic by its name or, where it is the one at hand, every other time by what sort of thing it is."""
+        """The topic by its name or, once it was named, every other time by what sort of thing it is."""
         draw = self.rng.next_u64()
-        short = topic is self.topic and draw & 1
+        short = topic is self.topic and not self._unnamed and draw & 1
+        self._unnamed = self._unnamed and topic is not self.topic
         if topic.kind == "component":
             return f"the {topic.name.rsplit(' ', 1)[1].lower()}" if short else f"the {topic.name}"
         if short:
-            return "the project" if draw & 2 else "that project"
+            return "the project"
         return topic.name if bare else f"the {topic.name} {'side' if draw & 2 else 'thread'}"
 
     def slot_agenda(self) -> str:
@@ -161,7 +170,10 @@ class Voice:
         return NUMBERS[len(self.agenda)]
 
     def slot_metric(self) -> str:
-        return self.rng.choice(self.team.metrics)
+        metrics = self.team.metrics
+        place = self.rng.next_u64() % len(metrics)
+        self._metric = metrics[place] if metrics[place] != self._metric else metrics[place - 1]
+        return self._metric
 
     def slot_role(self) -> str:
         return self.rng.choice(pools()["roles"])
@@ -181,7 +193,8 @@ class Voice:
     def slot_third(self) -> str:
         used = {self.speaker.first_name, self.you.first_name, *self._named}
         free = [person.first_name for person in self.session.attendees if person.first_name not in used]
-        name = self.rng.choice(free) if free else f"our {self.slot_role()}"
+        roles = [f"our {role}" for role in pools()["roles"] if f"our {role}" not in self._named]
+        name = self.rng.choice(free or roles)
         self._named.append(name)
         return name
 
@@ -196,18 +209,39 @@ class Voice:
         return self._thing.text
 
     def slot_thing2(self) -> str:
-        return self._aside(self._ones, self._lexicon.ones).text
+        self._second = self._aside(self._second, self._ones, self._lexicon.ones)
+        return self._second.text
 
     def slot_things(self) -> str:
-        return self._aside(self._manys, self._lexicon.manys).text
+        self._plural = self._aside(self._plural, self._manys, self._lexicon.manys)
+        return self._plural.text
 
-    def _aside(self, focus: list[Thing], pool: tuple[Thing, ...]) -> Thing:
-        """The next thing of the segment in turn, or now and then a new one; never the one under discussion."""
-        if self.rng.random() < FRESH:
-            return self._other_than(pool, focus)
-        self._turn += 1
-        thing = focus[self._turn % len(focus)]
-        return thing if thing is not self._thing else focus[(self._turn + 1) % len(focus)]
+    def slot_things2(self) -> str:
+        return next(thing for thing in self._manys if thing not in (self._plural, self._thing)).text
+
+    def slot_same(self) -> str:
+        return self._second.text
+
+    def slot_sames(self) -> str:
+        return self._plural.text
+
+    def _aside(self, last: Thing, focus: list[Thing], pool: tuple[Thing, ...]) -> Thing:
+        """The thing mentioned last, the next of the segment, or now and then a new one; never the main one.
+
+        A sentence does not mention the same thing twice by chance.
+        """
+        draw = self.rng.random()
+        used = self._mentioned
+        if draw < KEPT and last not in used:
+            thing = last
+        elif draw > 1.0 - FRESH:
+            thing = self._other_than(pool, [*focus, *used])
+        else:
+            self._turn += 1
+            order = focus[self._turn % len(focus) :] + focus[: self._turn % len(focus)]
+            thing = next((one for one in order if one not in used), None) or self._other_than(pool, used)
+        used.append(thing)
+        return thing
 
     def _action(self, form: int) -> str:
         """A verb phrase from one draw; one in four has its object in the plural."""
@@ -250,18 +284,3 @@ def _with_it(verb: str) -> str:
 
 def _addresses_chair(template: Template) -> bool:
     return any(piece.__class__ is str and "Chair" in piece for piece in template)
-
-
-class Cast:
-    """Who speaks next: everybody has a share of the talk of their own, and nobody follows themselves."""
-
-    def __init__(self, rng: Rng, people: tuple[Person, ...]) -> None:
-        self._rng, self._people = rng, people
-        self._sums = list(accumulate(0.35 + rng.random() for _ in people))
-
-    def next(self, *but: Person) -> Person:
-        while True:
-            mark = self._rng.random() * self._sums[-1]
-            place = next(i for i, total in enumerate(self._sums) if mark < total)
-            if self._people[place] not in but:
-                return self._people[place]
