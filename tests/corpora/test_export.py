@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from lossmap import canon, transcript
+from lossmap import canon, settings, transcript
 from lossmap.corpora import croissant, export, licence, registry, stats
 from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
@@ -232,6 +233,12 @@ def test_every_corpus_that_cannot_be_had_is_registered_with_its_reason() -> None
     assert tiers.total() == 18
     assert all(s.spdx or s.tier != "A" for s in known.values()), "tier A without a licence"
     assert not [s.key for s in known.values() if s.tier == "A" and "-NC" in (s.spdx or "")]
+
+
+def test_citations_stand_in_the_bibliography() -> None:
+    keys = re.findall(r"^@\w+\{(\w+),$", (settings.load().root / "paper/references.bib").read_text(), re.MULTILINE)
+    assert len(keys) == len(set(keys))
+    assert {s.citation for s in registry.load().values() if s.citation} <= set(keys)
 
 
 def test_licence_rows_hold_claim_actual_and_evidence() -> None:

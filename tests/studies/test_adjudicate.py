@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lossmap import canon, transcript
@@ -53,6 +54,13 @@ def test_a_comparison_has_the_worse_tier_of_the_two_golds(at: Layout, tmp_path: 
     for first, second in (("a", "b"), ("b", "a")):
         found = adjudicate.study(at, first, second, {"a": tmp_path / "a", "b": tmp_path / "b"})
         assert found is not None and found["tier"] == "B"
+
+
+def test_constant_scores_have_no_rank_correlation() -> None:
+    nothing = {"tau_b": None, "spearman": None}
+    assert adjudicate._correlation(np.array([[0.0, 0.5], [0.0, 0.1]])) == nothing
+    assert adjudicate._correlation(np.array([[0.3, 0.5]])) == nothing
+    assert adjudicate._correlation(np.array([[0.3, 0.5], [0.2, 0.6]])) == pytest.approx({"tau_b": -1, "spearman": -1})
 
 
 def test_golds_without_a_common_question_have_nothing_to_say(at: Layout, tmp_path: Path) -> None:

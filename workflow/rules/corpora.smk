@@ -60,7 +60,11 @@ rule normalise:
 rule timings:
     input:
         lambda w: f"build/corpora/{config['timings'][w.rule]}.json",
-        lambda w: [f"{BUILD}/corpora/{key}/meetings.jsonl" for key in documents_of(config["timings"][w.rule])],
+        lambda w: [
+            f"{BUILD}/corpora/{key}/{part}"
+            for key in documents_of(config["timings"][w.rule])
+            for part in ("meetings.jsonl", "corpus.json")
+        ],
     output:
         BUILD + "/timings/{rule}.jsonl",
         BUILD + "/timings/{rule}.json",

@@ -46,12 +46,14 @@ def run(at: Layout, name: str) -> dict[str, Any]:
     stanza = registry.select([_rule(name).reference])[0]
     record = at.raw / f"{stanza.key}.json"
     found = canon.read_json(record) if record.exists() else {}
+    documents = at.corpus(str(stanza.documents))
     rows: list[dict[str, Any]] = []
     if found.get("obtained", True):
-        rows = time_meetings(name, at.raw / stanza.key, transcript.read_meetings(at.corpus(str(stanza.documents))))
+        rows = time_meetings(name, at.raw / stanza.key, transcript.read_meetings(documents))
     out = folder(at)
     canon.write_jsonl(out / f"{name}.jsonl", rows)
-    head = {"rule": name, "reference": stanza.key, "tier": stanza.tier, "licence": stanza.licence}
+    tier = max(stanza.tier, transcript.read_card(documents)["tier"])  # A < B < C: the counts are of both
+    head = {"rule": name, "reference": stanza.key, "tier": tier, "licence": stanza.licence}
     report = {**head, "obtained": found.get("obtained", True), "reason": found.get("reason"), **summary(rows)}
     canon.write_json(out / f"{name}.json", report)
     return report

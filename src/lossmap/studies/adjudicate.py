@@ -83,7 +83,6 @@ def study(at: Layout, first: str, second: str, arm_of: Mapping[str, Any]) -> dic
     inside = np.array([[len(a & b) / len(b), len(a & b) / len(a), kappa(a, b, p.turns)] for a, b, p in judged])
     estimate = intervals.means_with_intervals(inside, [p.meeting for _, _, p in judged])
     scores = _scores(arm_of[first], arm_of[second], [p for _, _, p in judged])
-    tau, rho = stats.kendalltau(*scores.T), stats.spearmanr(*scores.T)
     names = ("second_inside_first", "first_inside_second", "kappa")
     return {
         "first": first,
@@ -95,8 +94,15 @@ def study(at: Layout, first: str, second: str, arm_of: Mapping[str, Any]) -> dic
         "second_turns_inside": sum(len(a & b) for a, b, _ in judged),
         "queries_with_none_inside": sum(not a & b for a, b, _ in judged),
         **{name: {"mean": estimate.mean[i], **estimate.interval(i)} for i, name in enumerate(names)},
-        "rank_correlation": {"tau_b": tau.statistic, "spearman": rho.statistic, "measure": "nDCG@10"},
+        "rank_correlation": {**_correlation(scores), "measure": "nDCG@10"},
     }
+
+
+def _correlation(scores: np.ndarray) -> dict[str, float | None]:
+    """Of two columns; None where one of them is constant, which has no ranks."""
+    if (scores == scores[0]).all(axis=0).any():
+        return {"tau_b": None, "spearman": None}
+    return {"tau_b": stats.kendalltau(*scores.T).statistic, "spearman": stats.spearmanr(*scores.T).statistic}
 
 
 def _scores(first: Any, second: Any, matched: list[Pair]) -> np.ndarray:
