@@ -6,13 +6,17 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
+from opensearchpy import OpenSearch
 from psycopg import sql
 
 from lossmap import canon, transcript
+from lossmap.engine import marker
 from lossmap.errors import LossmapError
-from lossmap.index import inject, read, table
+from lossmap.index import build, inject, read, table
+from lossmap.index.vectors import Vectors
 from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
 
@@ -51,8 +55,6 @@ def test_ties_zero_lengths_reversed_and_repeated_spans_are_counted_and_ordered()
 
 @pytest.fixture
 def schema(postgres, unique_name):  # type: ignore[no-untyped-def]
-    from lossmap.engine import marker
-
     name = unique_name("inject")
     yield name
     with postgres() as conn:
@@ -93,6 +95,41 @@ def test_skip_refresh_update_force_and_removal(postgres, schema: str, tmp_path: 
     assert run(postgres, schema, folder, out)["counts"]["files"] == 1
     with postgres() as conn:
         assert [f.meeting_id for f in read.files(conn, schema)] == ["m2"]
+
+
+def test_dates_injected_again_leave_the_index_as_it_is(
+    postgres, opensearch, schema: str, unique_name, tmp_path: Path
+) -> None:  # type: ignore[no-untyped-def]
+    name, vectors = unique_name("dates"), Vectors(np.eye(8, dtype=np.float32)[:1], np.zeros(5, np.int32))
+    key = {"encoder": {"name": "model-a", "dimension": 8}, "graph": False}
+    with postgres() as conn:
+        inject.inject(conn, schema, corpus(tmp_path / "one", [meeting(TIED, date="2024-02-01")]), tmp_path / "m")
+        table.build(conn, schema, ["demo"], tmp_path / "index")
+        rows = table.load(tmp_path / "index")
+        build.build(
+            opensearch, name, rows, replace(vectors, inverse=vectors.inverse[: len(rows)]), key, timing=(20, 0.05)
+        )
+        try:
+            before = store(opensearch, name)
+            again = inject.inject(
+                conn, schema, corpus(tmp_path / "two", [meeting(TIED, date="2024-03-01")]), tmp_path / "m"
+            )
+            assert again["actions"] == {"created": 0, "updated": 0, "skipped": 1}
+            dated = conn.execute(sql.SQL("SELECT recorded_date FROM {}.file").format(sql.Identifier(schema))).fetchone()
+            assert str(dated[0])[:10] == "2024-03-01" and store(opensearch, name) == before
+        finally:
+            marker.delete_index(opensearch, name)
+
+
+def store(client: OpenSearch, index: str) -> dict[str, int]:
+    client.indices.refresh(index=index)
+    found = client.indices.stats(index=index)["indices"][index]["primaries"]
+    return {
+        "count": found["docs"]["count"],
+        "deleted": found["docs"]["deleted"],
+        "bytes": found["store"]["size_in_bytes"],
+        "writes": found["indexing"]["index_total"],
+    }
 
 
 def test_chunks_of_tied_segments_do_not_depend_on_the_physical_order(postgres, schema: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

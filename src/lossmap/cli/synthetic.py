@@ -21,8 +21,9 @@ def declare(verbs: Any) -> None:
         generate.add_argument(f"--{name.replace('_', '-')}", type=kind)
     generate.add_argument("--workers", type=int, help="processes (default: cores); the output does not depend on it")
     validate = scaled(verbs, "validate", _validate, "derive the gold again from the written text")
+    measure = scaled(verbs, "measure", _measure, "BM25 over its whole meetings: is it easier or harder than real ones")
     verify = scaled(verbs, "verify", _verify, "every file against SHA256SUMS")
-    for verb in (generate, validate, verify):
+    for verb in (generate, validate, measure, verify):
         verb.add_argument("--folder", type=Path, help="the generated folder (default: build/SCALE/synthetic)")
 
 
@@ -45,6 +46,12 @@ def _validate(o: argparse.Namespace) -> None:
     from lossmap.synthetic import validate
 
     show(validate.validate(_folder(o)))
+
+
+def _measure(o: argparse.Namespace) -> None:
+    from lossmap.studies import realism
+
+    show(realism.study(_folder(o), None))
 
 
 def _verify(o: argparse.Namespace) -> None:
