@@ -25,7 +25,7 @@ from lossmap.synthetic.world import Config, Plant, Session, World
 
 SUMS = "SHA256SUMS"
 SHORT_TURN_WORDS = 4
-NEXT = "lossmap synth generate --out FOLDER"
+NEXT = "./run lossmap synth generate --folder FOLDER"
 LICENCE = """SPDX-License-Identifier: CC0-1.0
 
 Every meeting, person, team, product and question in this folder was invented by the generator of the lossmap project,
@@ -65,7 +65,7 @@ def generate(config: Config, out: Path, workers: int | None = None, book: Book |
     with _whole(out) as folder:
         held, positions = _meetings(world, book.plants, folder / "meetings", workers or _cores())
         queries, facts = rules.resolve(book, positions)
-        stats = _stats(world, held, queries)
+        stats = {**_stats(world, held, queries), "rules": book.counts}
         canon.write_json(folder / "config.json", {**asdict(config), "generator": worlds.GENERATOR_VERSION})
         canon.write_jsonl(folder / "queries.jsonl", queries)
         canon.write_jsonl(folder / "facts.jsonl", facts)
