@@ -16,7 +16,7 @@ import pytest
 import tree
 import yaml
 
-from lossmap import canon, cli, layout
+from lossmap import canon, cli, layout, transcript
 from lossmap.corpora import fetch, normalise, timings
 from lossmap.engine import marker
 from lossmap.errors import LossmapError
@@ -150,6 +150,10 @@ def test_tiers_reach_every_row_and_collect_refuses_each_part_that_has_one(
     assert {row["bench"] for row in rows} == set(BENCHES)
     assert {row["bench"] for row in rows if row["tier"] != "A"} == MARKED[case]
     assert {row["tier"] for row in rows if row["bench"] in MARKED[case]} <= {"B"}
+    # A corpus over the meetings of another one is no better than those, wherever its queries are asked.
+    assert transcript.read_card(at.corpus(EVIDENCE))["tier"] == (
+        "B" if case in ("fixture", "fixture-evidence") else "A"
+    )
     for name in PARTS:
         part = at.stage("corpora") / f"{name}.json"
         code = cli.main(["collect", "corpora", "--scale", "smoke", "--parts", str(part)])
