@@ -77,8 +77,10 @@ def unpack(source: Source, wanted: Wanted, staging: Path) -> None:
         return
     try:
         with tarfile.open(source.path, "r:gz") as archive:
+            # A mirror's tarball begins at the corpus, upstream's may hold it one folder deeper.
+            deeper = source.inner and any(inside(name, source.inner) for name in archive.getnames())
             for member in archive:
-                path = inside(member.name, source.inner)
+                path = inside(member.name, source.inner if deeper else "")
                 if member.isfile() and path and wanted(path):
                     _copy(archive.extractfile(member), staging / path)
     except (tarfile.TarError, EOFError, zlib.error) as error:
@@ -91,15 +93,16 @@ def unpack(source: Source, wanted: Wanted, staging: Path) -> None:
 
 
 def inside(name: str, inner: str = "") -> str | None:
-    """The path of an archive member below its first folder, and below ``inner`` where it lies in there.
+    """The path of an archive member below its first folder and, in that, below the folder ``inner``.
 
-    None where it would leave the first folder. A mirror's tarball begins at the corpus, upstream's may hold it deeper.
+    None for what lies elsewhere or would leave it.
     """
     path = PurePosixPath(name)
     parts = path.parts[1:]
     if path.is_absolute() or ".." in path.parts or not parts or "\\" in name or "\0" in name:
         return None
-    return "/".join(parts).removeprefix(f"{inner}/")
+    below = "/".join(parts)
+    return below if not inner else below.removeprefix(f"{inner}/") if below.startswith(f"{inner}/") else None
 
 
 def _copy(stream: object, target: Path) -> None:

@@ -68,11 +68,13 @@ def _from_file(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
     files = sorted(fnmatch.filter(book.entries, spec["file"])) if "*" in spec["file"] else [spec["file"]]
     for file in files:
         found = book.resolve(file, spec.get("pointer", ""))
+        whole = book.resolve(file, "")
+        tier = whole.get("tier", "A") if isinstance(whole, Mapping) else "A"
         for key, value in _items([found] if spec.get("single") else found):
             item = {"key": key, **(value if isinstance(value, Mapping) else {"value": value})}
             for part in item.get(spec["explode"], []) if "explode" in spec else [{}]:
-                fields = {**item, **part}
-                yield Row(fields, file, fields.get("tier", "A"))
+                # The worst of the document, the item and its part: A < B < C.
+                yield Row({**item, **part}, file, max(tier, item.get("tier", "A"), part.get("tier", "A")))
 
 
 def _items(found: Any) -> Iterable[tuple[Any, Any]]:

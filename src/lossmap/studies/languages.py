@@ -20,13 +20,20 @@ def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     named = registry.load()
     measured: defaultdict[str, dict[str, float]] = defaultdict(dict)
     tiers: defaultdict[str, str] = defaultdict(lambda: "A")
+    scored_on: defaultdict[str, set[str]] = defaultdict(set)
     for row in scores:
         corpus, _, language = row["corpus"].partition(".")
         if row["query_class"] == "all" and language and language in named[corpus].languages:
             measured[language][row["arm"]] = row["metrics"]["nDCG@10"]
             tiers[language] = max(tiers[language], row["tier"])  # A < B < C
-    rows = [_row(language, measured.get(language, {}), named) for language in _languages(named)]
-    return {"rows": [{**row, "tier": tiers[row["language"]]} for row in rows]}
+            scored_on[language].add(corpus)
+    return {
+        "rows": [
+            {**_row(language, measured.get(language, {}), named), "scored_on": sorted(scored_on[language]),
+             "tier": tiers[language]}
+            for language in _languages(named)
+        ]
+    }  # fmt: skip
 
 
 def _languages(named: Mapping[str, registry.Stanza]) -> list[str]:
@@ -35,12 +42,10 @@ def _languages(named: Mapping[str, registry.Stanza]) -> list[str]:
 
 def _row(language: str, arms: Mapping[str, float], named: Mapping[str, registry.Stanza]) -> dict[str, Any]:
     holding = [stanza for stanza in named.values() if language in stanza.languages]
-    held = [stanza for stanza in holding if stanza.obtain]
     missing = [stanza for stanza in holding if not stanza.obtain]
     reasons = sorted({stanza.reason for stanza in missing if stanza.reason})
     return {
         "language": language,
-        "scored_on": [stanza.key for stanza in held] if arms else [],
         "nDCG@10": dict(arms),
         "missing": [stanza.key for stanza in missing],
         "reason": "; ".join(reasons) or (None if arms else NOT_ASKED),
