@@ -34,7 +34,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class Query:
-    """``query_class`` is lookup, multi_file, summarize or aggregation."""
+    """``query_class`` is lookup, verbatim, multi_file, summarize or aggregation."""
 
     query_id: str
     text: str

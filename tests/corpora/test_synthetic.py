@@ -39,7 +39,7 @@ def test_closure_keeps_whole_questions_within_the_budget_and_fills_it_by_key(
     gold = {}
     for span in reading.gold:
         gold.setdefault(span.query_id, set()).add(span.meeting_id)
-    by_id = {f"synthetic:{row['query_id']}": row for row in rows}
+    by_id = {name: row for row in rows for name in [":".join(["synthetic", *synthetic._meeting(row), row["query_id"]])]}
     assert gold.keys() == {query.query_id for query in reading.queries}
     assert all(gold[name] == set(by_id[name]["gold_files"]) <= kept for name in gold)
     expected = [r for r in rows if r["surface"] == "exact" and r["scored_on"] == "retrieval"]
@@ -75,6 +75,7 @@ def test_a_rewording_judges_the_meetings_of_the_chosen_corpus(folder: Path) -> N
     assert other.meetings == [] and other.report["surface"] == "reworded-1"
     asked = {q.query_id.partition(":")[2].removesuffix("-r1") for q in other.queries}
     assert asked == {q.query_id.partition(":")[2] for q in exact.queries if q.query_class != "verbatim"}
+    assert any(q.query_id.count(":") == 2 for q in exact.queries if q.query_class == "lookup")
     assert not {q.text for q in other.queries} & {q.text for q in exact.queries}
 
 

@@ -12,7 +12,8 @@ from lossmap.studies import languages
 
 
 def score(corpus: str, arm: str, value: float, query_class: str = "all", tier: str = "A") -> dict[str, Any]:
-    return {"corpus": corpus, "tier": tier, "arm": arm, "query_class": query_class, "metrics": {"nDCG@10": value}}
+    head = {"corpus": corpus, "tier": tier, "judged_by": "human", "arm": arm, "query_class": query_class}
+    return {**head, "metrics": {"nDCG@10": value}}
 
 
 def test_languages_of_held_and_of_missing_corpora(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +39,7 @@ def test_languages_of_held_and_of_missing_corpora(monkeypatch: pytest.MonkeyPatc
         "missing": ["gone"],
         "reason": "on a hub",
         "tier": "B",
+        "judged_by": "human",
     }
     assert {language for language, row in rows.items() if row["tier"] == "A"} == {"en", "fi", "yo"}
     assert (rows["en"]["scored"], rows["en"]["missing"], rows["en"]["reason"]) == (True, [], None)

@@ -51,10 +51,17 @@ def test_a_fresh_clone_plans_the_whole_chain_whatever_is_committed(clone: Path) 
 @pytest.mark.parametrize("scale", ["smoke", "small", "full"])
 def test_every_scale_plans_every_chapter_and_only_full_writes_results(clone: Path, scale: str) -> None:
     jobs, outputs = plan(clone, "paper", "--config", f"scale={scale}")
-    assert {"stage1", "corpora", "composition", "claims", "pdf", "site", "paper"} <= set(jobs)
+    assert {"stage1", "corpora", "composition", "synthetic", "claims", "pdf", "site", "paper"} <= set(jobs)
     written = {path for path in outputs if path.startswith("results/")}
     assert bool(written) == (scale == "full")
     assert all(path.startswith(("build/", "results/")) for path in outputs)
+
+
+def test_tier_b_is_planned_below_its_own_folder_alone(clone: Path) -> None:
+    jobs, outputs = plan(clone, "paper", "--config", "accept_noncommercial=true")
+    assert {"stage1", "corpora", "claims", "pdf", "site"} <= set(jobs)
+    assert all(path.startswith(("build/internal/", "build/corpora/")) for path in outputs if path.startswith("build"))
+    assert not any(path.startswith("results/") for path in outputs)
 
 
 def test_shipped_renders_and_computes_nothing(clone: Path) -> None:

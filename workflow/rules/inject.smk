@@ -19,6 +19,7 @@ rule inject:
     output:
         expand(BUILD + "/inject/{{index}}/{{key}}/{part}", part=["manifest.json", "files.jsonl", "turns.jsonl"]),
     params:
+        only=lambda w: bench(w.index).stanza.get("only"),
         code=code("inject"),
     resources:
         engine=1,
@@ -83,6 +84,7 @@ rule index:
     output:
         BUILD + "/index/{index}/manifest.json",
     params:
+        graph=lambda w: bench(w.index).graph,
         code=code("index"),
     resources:
         engine=1,

@@ -39,8 +39,13 @@ rule score:
 rule corpora_study:
     input:
         expand(
-            BUILD + "/stages/corpora/scored/{bench}/{arm}/metrics.json", bench=CHAPTER["benches"], arm=CORPORA["arms"]
+            BUILD + "/stages/corpora/scored/{bench}/{arm}/{file}",
+            bench=CHAPTER["benches"],
+            arm=CORPORA["arms"],
+            file=["metrics.json", "per_query.csv.gz"],
         ),
+        [f"{BUILD}/judge/{bench(name).index}/{key}.npz" for name in CHAPTER["benches"] for key in bench(name).scored],
+        expand(BUILD + "/index/{index}/manifest.json", index=sorted({bench(name).index for name in CHAPTER["benches"]})),
         expand(BUILD + "/timings/{rule}.json", rule=CHAPTER.get("timings", {}).get("rules", [])),
         expand(BUILD + "/corpora/{key}/corpus.json", key=READ),
         expand(BUILD + "/inject/{place}/{part}", place=CHAPTER["ingest"], part=["manifest.json", "files.jsonl", "turns.jsonl"]),

@@ -1,5 +1,6 @@
 # Stage 1: what the two legs and their fusion find, over the whole corpus and within the gold meetings.
 STAGE1 = config["stages"]["stage1"]
+STAGE1_LEGS = sorted({leg for arm in STAGE1["arms"].values() for leg in arm["legs"]})
 PINNED = [name for name, arm in STAGE1["arms"].items() if "pin" in arm]
 STUDIES = ["corpus", "inject", "index", "deltas", "sensitivity", "peers"]
 STAGE1_PARTS = [
@@ -35,7 +36,7 @@ rule pin:
 rule measure:
     input:
         legs=lambda w: expand(BUILD + "/legs/main/{leg}.npz", leg=STAGE1["arms"][w.arm]["legs"]),
-        exact=expand(BUILD + "/legs/main/{leg}.npz", leg=[n for n, leg in config["legs"].items() if leg["kind"] == "exact"]),
+        exact=expand(BUILD + "/legs/main/{leg}.npz", leg=[leg for leg in STAGE1_LEGS if config["legs"][leg]["kind"] == "exact"]),
         judged=expand(BUILD + "/judge/main/{key}.npz", key=AT.scored),
         cards=expand(BUILD + "/corpora/{key}/corpus.json", key=AT.scored),
         manifest=BUILD + "/index/main/manifest.json",
@@ -61,7 +62,7 @@ rule measure:
 rule study:
     input:
         expand(BUILD + "/stages/stage1/arms/{arm}/per_query.csv.gz", arm=STAGE1["arms"]),
-        expand(BUILD + "/legs/main/{leg}.npz", leg=config["legs"]),
+        expand(BUILD + "/legs/main/{leg}.npz", leg=STAGE1_LEGS),
         expand(BUILD + "/judge/main/{key}.json", key=AT.scored),
         expand(BUILD + "/inject/main/{key}/manifest.json", key=AT.documents),
         expand(BUILD + "/corpora/{key}/{part}", key=AT.scored, part=["corpus.json", "queries.jsonl"]),
@@ -82,7 +83,7 @@ rule study:
 
 rule ann:
     input:
-        expand(BUILD + "/legs/main/{leg}.npz", leg=config["legs"]),
+        expand(BUILD + "/legs/main/{leg}.npz", leg=STAGE1_LEGS),
     output:
         BUILD + "/stages/stage1/ann.csv.gz",
     params:

@@ -40,6 +40,7 @@ rule realism:
     output:
         BUILD + "/stages/synthetic/realism.json",
     params:
+        chapter=SYNTHETIC,
         code=code("realism"),
     benchmark:
         BUILD + "/bench/realism.tsv"
@@ -54,12 +55,13 @@ rule answer:
         generated=BUILD + "/synthetic",
         frames="src/lossmap/synthetic/frames.yaml",
         injected=expand(
-            BUILD + "/inject/{index}/{key}/{part}", index=MIXED.index, key=SYNTHETIC["corpus"], part=["manifest.json", "files.jsonl"]
+            BUILD + "/inject/{index}/{key}/{part}", index=MIXED.index, key=MIXED.documents, part=["manifest.json", "files.jsonl"]
         ),
         index=f"{BUILD}/index/{MIXED.index}/manifest.json",
     output:
         BUILD + "/stages/synthetic/answers.json",
     params:
+        chapter=SYNTHETIC,
         code=code("answer"),
     resources:
         engine=1,

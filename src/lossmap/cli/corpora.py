@@ -33,7 +33,10 @@ def declare(verbs: Any) -> None:
     export.add_argument("--out", type=Path, required=True)
     normal = scaled(verbs, "normalise", _corpora_normalise, "upstream files to meetings, queries and gold")
     normal.add_argument("key")
-    normal.add_argument("--limit", type=int, metavar="N", help="a generated corpus: its first N meetings by key")
+    normal.add_argument(
+        "--limit", type=int, metavar="N", help="a generated corpus: its first N meetings by key, to --out"
+    )
+    normal.add_argument("--out", type=Path, help="with --limit: the folder to write (default: build/SCALE/hand/KEY)")
 
 
 def _corpora_fetch(o: argparse.Namespace) -> int:
@@ -89,4 +92,8 @@ def _corpora_export(o: argparse.Namespace) -> None:
 def _corpora_normalise(o: argparse.Namespace) -> None:
     from lossmap.corpora import normalise
 
-    normalise.run(layout.load(o.scale, o.bench), o.key, o.limit)
+    at = layout.load(o.scale, o.bench)
+    if o.limit is None:
+        normalise.run(at, o.key)
+    else:
+        normalise.first(at, o.key, o.limit, o.out or at.build / "hand" / o.key)

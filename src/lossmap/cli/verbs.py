@@ -20,7 +20,7 @@ def verb_of(verbs: Any, name: str, run: Handler, text: str) -> argparse.Argument
 
 def scaled(verbs: Any, name: str, run: Handler, text: str) -> argparse.ArgumentParser:
     verb = verb_of(verbs, name, run, text)
-    verb.add_argument("--scale", default=None, help="smoke, small or full (default: workflow/config/config.yaml)")
+    verb.add_argument("--scale", default=None, help="a scale of workflow/config/config.yaml (default: its own default)")
     verb.add_argument("--bench", default=layout.MAIN, help="INDEX or INDEX/CORPUS of workflow/config (default: main)")
     return verb
 

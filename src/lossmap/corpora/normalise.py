@@ -43,13 +43,10 @@ READERS = {
 }
 
 
-def run(at: Layout, key: str, limit: int | None = None) -> dict[str, Any]:
-    """The rule: one corpus or query set of a scale, or an empty one with the reason where it could not be had.
-
-    ``limit`` takes the first meetings by key of a generated corpus, in place of the scale's budget.
-    """
+def run(at: Layout, key: str) -> dict[str, Any]:
+    """The rule: one corpus or query set of a scale, or an empty one with the reason where it could not be had."""
     if registry.query_set(key).generated:
-        chosen = {"first": limit} if limit else {"budget": at.config["scales"][at.scale]["synthetic"]["budget"]}
+        chosen = {"budget": at.config["scales"][at.scale]["synthetic"]["budget"]}
         return normalise(key, at.generated, at.corpus(key), chosen)
     name = base(key)
     record = at.raw / f"{name}.json"
@@ -59,6 +56,23 @@ def run(at: Layout, key: str, limit: int | None = None) -> dict[str, Any]:
         selection = {"per_domain": per_domain} if per_domain else None
         return normalise(key, at.raw / name, at.corpus(key), selection)
     return absent(key, at.corpus(key), found["reason"])
+
+
+def first(at: Layout, key: str, limit: int, out: Path) -> dict[str, Any]:
+    """By hand: the first ``limit`` meetings by key of a generated corpus, with a warning of the gold that this cuts.
+
+    Written to ``out``, since a rule owns the corpus of the scale. Raises (exit 2) on a corpus that is not generated.
+    """
+    if not registry.query_set(key).generated or limit < 1:
+        raise LossmapError(
+            "only a generated corpus is cut by a limit",
+            where=key,
+            observed=f"--limit {limit}",
+            expected="a generated corpus and a limit of at least 1; others are cut by per_domain in config.yaml",
+            next_command="./run lossmap corpora normalise synthetic --limit N --out DIR",
+            exit_code=2,
+        )
+    return normalise(key, at.generated, out, {"first": limit})
 
 
 def base(key: str) -> str:

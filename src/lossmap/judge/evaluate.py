@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from lossmap import canon
+from lossmap.errors import LossmapError
 from lossmap.judge import intervals, measures, runs
 from lossmap.judge.measures import NAMES, PerQuery
 from lossmap.judge.qrels import Qrels
 from lossmap.transcript import Query
 
-CLASSES = ("lookup", "multi_file", "summarize", "aggregation", "all")
+CLASSES = ("lookup", "verbatim", "multi_file", "summarize", "aggregation", "all")
 PER_QUERY_HEADER = ("name", "qid", "measure", "value")
 
 
@@ -38,11 +39,14 @@ def evaluate(
     """Normalise and score ``run``; one row per query class that has judged queries, then ``all``.
 
     ``card`` is corpus.json (key, tier, judged_by); ``groups`` maps a query to its meeting, None without meetings.
+    Raises on a query class that CLASSES does not know: its queries would have no row of their own.
     """
     normal = runs.normalise_run(run, preserve_order)
     scored = measures.score(qrels, normal)
     class_of = {query.query_id: query.query_class for query in queries}
     classes = np.array([class_of[query_id] for query_id in scored.query_ids], object)
+    if strangers := sorted(set(classes) - set(CLASSES)):
+        raise LossmapError("queries of a class without a row", where=card["key"], observed=strangers, expected=CLASSES)
     rows = []
     for name in CLASSES:
         keep = np.ones(len(classes), bool) if name == "all" else classes == name

@@ -18,7 +18,7 @@ SHORT_WORDS = 20
 
 
 def study(at: Layout, places: Sequence[str]) -> dict[str, Any]:
-    """ingest.json: a row an injection (``INDEX/CORPUS``) and source of its times; corpora are never pooled."""
+    """ingest.json: a row an injection (``INDEX/CORPUS``), source and reference of its times; never pooled."""
     return {"short_words": SHORT_WORDS, "rows": [row for place in places for row in _rows(at, place)]}
 
 
@@ -29,13 +29,13 @@ def _rows(at: Layout, place: str) -> list[dict[str, Any]]:
     turns: defaultdict[str, list[TurnRow]] = defaultdict(list)
     for turn in qrels.read_turns(folder / "turns.jsonl"):
         turns[turn.file_uuid].append(turn)
-    by_source: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_source: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for file in canon.read_jsonl(folder / "files.jsonl"):
-        by_source[file["timing_source"]].append(file)
+        by_source[file["timing_source"], file.get("reference", "none")].append(file)
     return [
-        {"index": index, "corpus": key, **head, "timing_source": source,
+        {"index": index, "corpus": key, **head, "timing_source": source, "reference": reference,
          **shape(files, [turns[f["file_uuid"]] for f in files]), **_seconds(source, files, turns)}
-        for source, files in sorted(by_source.items())
+        for (source, reference), files in sorted(by_source.items())
     ]  # fmt: skip
 
 

@@ -21,16 +21,18 @@ def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     measured: defaultdict[str, dict[str, float]] = defaultdict(dict)
     tiers: defaultdict[str, str] = defaultdict(lambda: "A")
     scored_on: defaultdict[str, set[str]] = defaultdict(set)
+    judges: defaultdict[str, set[str]] = defaultdict(set)
     for row in scores:
         corpus, _, language = row["corpus"].partition(".")
         if row["query_class"] == "all" and language and language in named[corpus].languages:
             measured[language][row["arm"]] = row["metrics"]["nDCG@10"]
             tiers[language] = max(tiers[language], row["tier"])  # A < B < C
             scored_on[language].add(corpus)
+            judges[language].add(row["judged_by"])
     return {
         "rows": [
             {**_row(language, measured.get(language, {}), named), "scored_on": sorted(scored_on[language]),
-             "tier": tiers[language]}
+             "tier": tiers[language], "judged_by": " ".join(sorted(judges[language])) or None}
             for language in _languages(named)
         ]
     }  # fmt: skip

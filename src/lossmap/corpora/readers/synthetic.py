@@ -48,7 +48,7 @@ def read(
     mine = [row for row in asked if row["surface"] == stanza.options["surface"] and row["scored_on"] == RANKED]
     closed = [row for row in mine if kept.issuperset(needed(row))]
     for row in closed:
-        query_id = f"{stanza.key}:{row['query_id']}"
+        query_id = ":".join([stanza.key, *_meeting(row), row["query_id"]])
         reading.queries.append(Query(query_id, row["text"], row["query_class"], domains[row["gold_files"][0]]))
         reading.gold += [
             GoldSpan(query_id, meeting, first, last)
@@ -62,6 +62,11 @@ def read(
         "skipped": {"gold_not_selected": _count(mine, closed)},
     }
     return reading
+
+
+def _meeting(row: Row) -> Sequence[str]:
+    """The one gold meeting of a query: its cluster where intervals resample meetings. None where there are several."""
+    return row["gold_files"] if len(row["gold_files"]) == 1 else ()
 
 
 def check_sums(folder: Path) -> None:
