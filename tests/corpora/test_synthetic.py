@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lossmap import canon
-from lossmap.corpora import registry
+from lossmap.corpora import closure, registry
 from lossmap.corpora.readers import synthetic
 from lossmap.errors import LossmapError
 from lossmap.synthetic import generate
@@ -59,8 +59,8 @@ def test_a_query_that_does_not_fit_is_passed_over_and_a_smaller_one_taken() -> N
         row("ag-2", "aggregation", ["c", "h"]),
         row("lk-1", "lookup", ["a"]),
     ]
-    assert synthetic.close(queries, list("abcdefgh"), 4) == {"a", "c", "d", "h"}  # mf-2 would make six; "a" fills up
-    assert synthetic.close(queries, list("abcdefgh"), 8) == set("abcdefgh")
+    assert closure.close(queries, list("abcdefgh"), 4) == {"a", "c", "d", "h"}  # mf-2 would make six; "a" fills up
+    assert closure.close(queries, list("abcdefgh"), 8) == set("abcdefgh")
 
 
 def test_the_first_by_key_warns_of_the_gold_it_cuts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

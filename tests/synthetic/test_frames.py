@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lossmap import canon
 from lossmap.errors import LossmapError
 from lossmap.synthetic import frames, pools
 from lossmap.synthetic.rng import Rng
@@ -114,3 +116,9 @@ def test_an_unknown_kind_or_placeholder_says_where() -> None:
         frames.kind_words("tea break")
     with pytest.raises(LossmapError, match="{topic}"):
         frames.fill("What of {topic}?", team="x")
+
+
+def test_the_rewordings_are_those_that_stood_before_the_parser_was_written() -> None:
+    """Committed in 72aafa5, before the first commit of the parser (db31492); an edit would be tuning."""
+    found = canon.file_sha256(Path(frames.__file__).with_name("paraphrases.yaml"))
+    assert found == "9500e68626643a0ec7a06379fd0573179809186f88cf224ad44f4745edc42396"

@@ -11,6 +11,7 @@ import pytest
 
 from lossmap.errors import LossmapError
 from lossmap.synthetic import grammar
+from lossmap.synthetic.acts import Talk
 from lossmap.synthetic.disfluency import PLAIN_FILLERS, Disfluency
 from lossmap.synthetic.grammar import Compiler
 from lossmap.synthetic.pools import FORMAL, INTERACTIVE
@@ -176,3 +177,27 @@ def test_every_act_has_its_templates(register: str) -> None:
     for path, lines in grammar.templates(register, voice.slots).items():
         acts[path.split(".")[0]] += len(lines)
     assert all(acts[act] >= 25 for act in ("report", "more", "ask", "worry", "task", "propose", "backchannel", "plan"))
+
+
+def test_the_first_item_follows_no_other(meetings: dict[str, Any]) -> None:
+    before = re.compile(
+        r"previous item|thank the speakers|that discussion|that item|[Mm]oving on|That brings us|keep going"
+    )
+    for row in meetings["interactive"] + meetings["formal"]:
+        call = [t["content"] for t in row["turns"] if t["speaker_id"] == row["speakers"][0]["speaker_id"]][:2]
+        assert not any(before.search(text) for text in call)
+
+
+def test_nobody_thanks_themselves(meetings: dict[str, Any]) -> None:
+    for row in meetings["interactive"] + meetings["formal"]:
+        for turn in row["turns"]:
+            assert not re.search(rf"(Thank you|Thanks), {turn['speaker'].split(' ')[0]}\b", turn["content"])
+
+
+def test_a_thanking_back_channel_names_the_main_speaker_after_a_plant() -> None:
+    voice = Voice(Rng(2), WORLD, of("formal")[0])
+    first, main, last = voice.session.attendees[:3]
+    voice.prev = first  # stale: plants are spoken past the voice
+    said = [Talk(voice, Rng(seed)).bystander(last, main) for seed in range(60)]
+    names = {match[1] for one in said if (match := re.match(r"Thank you, (\w+)\.", one.sentences[0]))}
+    assert names - {"Chair"} == {main.first_name} and all(one.speaker not in (last, main) for one in said)

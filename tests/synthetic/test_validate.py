@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lossmap import canon
 from lossmap.errors import LossmapError
 from lossmap.synthetic import generate, validate, world
+from lossmap.synthetic.frames import content_words
 from lossmap.synthetic.scan import Scanner, naive
 
 Row = dict[str, Any]
@@ -128,7 +129,8 @@ def span_beyond_the_meeting(corpus: Corpus) -> None:
 
 
 def word_of_the_gold_text(corpus: Corpus) -> None:
-    corpus.wordings("R1")[1]["text"] += " It is somewhere in the " + max(re.findall(r"[a-z]{6,}", gold_text(corpus)))
+    words = content_words(" ".join(re.findall(r"\b[a-z]{4,}", gold_text(corpus)))).values()
+    corpus.wordings("R1")[1]["text"] += f" It is somewhere in the {max(words)}"
 
 
 def gold_text(corpus: Corpus) -> str:

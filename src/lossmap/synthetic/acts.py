@@ -54,6 +54,7 @@ class Talk:
         self._cast = Cast(rng, voice.session.attendees)
         weights = WEIGHTS[self._register.name]
         self._acts, self._weights = list(weights), list(weights.values())
+        self._begun = False  # whether an item was called before
         self._themes = {kind: kinds for kind in weights if (kinds := voice.kinds(kind)) and "q" not in kinds}
 
     def opening(self) -> list[Utterance]:
@@ -69,10 +70,11 @@ class Talk:
     def item(self, topic: Topic) -> list[Utterance]:
         """The chair calls the next item, and somebody reports on it."""
         voice, chair = self._voice, self._voice.chair
+        block, self._begun = ("segue" if self._begun else "first"), True
         voice.refocus(topic)
         first = self._cast.next(chair)
         voice.cast(chair, first)
-        call = Utterance(chair, [voice.say("segue")], asks=True)
+        call = Utterance(chair, [voice.say(block)], asks=True)
         voice.prev = chair
         return [call, self._report(first, chair)]
 
@@ -93,11 +95,12 @@ class Talk:
             said += self._pair("ask", self._cast.next(teller), teller)
         return said
 
-    def bystander(self, *but: Person) -> Utterance:
-        """A back-channel: a word or two of somebody who is not the last or the main speaker."""
+    def bystander(self, last: Person, main: Person) -> Utterance:
+        """A back-channel: a word or two to the ``main`` speaker, of somebody who is neither that nor the ``last``."""
         voice = self._voice
-        speaker = self._cast.next(*but)
-        voice.cast(speaker, voice.prev)
+        speaker = self._cast.next(last, main)
+        voice.prev = main  # who may have spoken a plant, of which the voice knows nothing
+        voice.cast(speaker, main)
         rare = self._rng.random() < 0.45
         return Utterance(speaker, [voice.say("backchannel.rare" if rare else "backchannel.common")])
 

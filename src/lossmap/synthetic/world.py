@@ -6,17 +6,16 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
 from functools import cached_property
 
 from lossmap.errors import LossmapError
 from lossmap.synthetic import pools
+from lossmap.synthetic.dates import days, first_day
 from lossmap.synthetic.pools import REGISTERS, Deck, Register
 from lossmap.synthetic.rng import Rng, derive
 
 GENERATOR_VERSION = "1.0.0"
 NAMESPACE = uuid.UUID("5d4c7f1e-9a3b-4e62-8c0d-b7f3a1926e48")
-FIRST_DAY = date(2025, 1, 6)  # a Monday
 TEAMS_AT_LEAST = 4
 QUARTER_HOUR = 900
 FIRST_QUARTER, LAST_QUARTER = 9 * 4, 16 * 4
@@ -243,10 +242,10 @@ def _series(config: Config, team: Team, budget: int, rng: Rng) -> Iterator[tuple
 def _sessions(
     config: Config, team: Team, series_id: str, kind: str, register: Register, count: int, rng: Rng
 ) -> Iterator[Session]:
-    days = _days(count, register.cadence, rng)
+    first = first_day(Rng(derive(config.seed, "start", series_id)))
     joins = [index > 0 and rng.random() < config.near_duplicate_rate for index in range(count)] + [False]
     head: Session | None = None
-    for index, day in enumerate(days, 1):
+    for index, day in enumerate(days(first, count, register.cadence, rng), 1):
         key = f"{series_id}-{index:04d}"
         session = Session(
             key=key,
@@ -278,14 +277,6 @@ def _attendees(team: Team, register: Register, rng: Rng) -> tuple[Person, ...]:
     size = rng.randint(min(low, len(team.roster)), min(high, len(team.roster)))
     others = {person.speaker_id for person in rng.sample(team.roster[1:], size - 1)}
     return team.roster[:1] + tuple(person for person in team.roster[1:] if person.speaker_id in others)
-
-
-def _days(count: int, cadence: int, rng: Rng) -> Iterator[date]:
-    """Working days, each ``cadence`` +-2 days after the one before; the first 0 to 20 days after FIRST_DAY."""
-    day = rng.choice([FIRST_DAY + timedelta(days) for days in range(21) if days % 7 < 5])
-    for _ in range(count):
-        yield day
-        day = rng.choice([next_ for shift in range(-2, 3) if (next_ := day + timedelta(cadence + shift)).weekday() < 5])
 
 
 def _strict_maximum(sessions: list[Session]) -> list[Session]:

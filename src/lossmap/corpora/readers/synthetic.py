@@ -1,26 +1,20 @@
-"""The generated corpus: meetings chosen so that whole questions stay answerable, and one wording of their queries.
-
-An index seldom holds all meetings. Choosing by gold closure takes queries one by one, with every meeting that is gold
-or related to them, as long as the budget holds (spec/harness 5.6); the first N by key would cut most of them.
-"""
+"""The generated corpus: the chosen meetings, and the ranked queries in one wording."""
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lossmap import canon
+from lossmap.corpora import closure
 from lossmap.corpora.readers import Reading
 from lossmap.corpora.registry import Stanza
 from lossmap.errors import LossmapError
 from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
 VERSION = "1"
-CLOSED_OVER = ("multi_file", "aggregation")
 RANKED = "retrieval"
 
 Row = Mapping[str, Any]
@@ -46,7 +40,7 @@ def read(
     domains = {meeting.meeting_id: meeting.domain for meeting in documents or reading.meetings}
     kept = set(domains)
     mine = [row for row in asked if row["surface"] == stanza.options["surface"] and row["scored_on"] == RANKED]
-    closed = [row for row in mine if kept.issuperset(needed(row))]
+    closed = [row for row in mine if kept.issuperset(closure.needed(row))]
     for row in closed:
         query_id = ":".join([stanza.key, *_meeting(row), row["query_id"]])
         reading.queries.append(Query(query_id, row["text"], row["query_class"], domains[row["gold_files"][0]]))
@@ -58,8 +52,8 @@ def read(
     reading.report = {
         "generator": canon.read_json(folder / "config.json"),
         "surface": stanza.options["surface"],
-        "closure": closure(asked, keys, kept),
-        "skipped": {"gold_not_selected": _count(mine, closed)},
+        "closure": closure.table(asked, keys, kept),
+        "skipped": {"gold_not_selected": closure.uncounted(mine, closed)},
     }
     return reading
 
@@ -84,62 +78,15 @@ def check_sums(folder: Path) -> None:
             )
 
 
-def needed(row: Row) -> set[str]:
-    """Meetings without which the answer to a query would be another one."""
-    return {*row["gold_files"], *row["related_files"]}
-
-
-def close(queries: Iterable[Row], keys: Sequence[str], budget: int) -> set[str]:
-    """``budget`` meetings: those of queries taken in turn, a class after another, then the first keys left over.
-
-    A query whose meetings do not fit any more is passed over; a smaller one after it may still fit.
-    """
-    exact = sorted((row for row in queries if row["surface"] == "exact"), key=lambda row: row["query_id"])
-    turns = [[row for row in exact if row["query_class"] == name] for name in CLOSED_OVER]
-    kept: set[str] = set()
-    for row in (row for turn in zip_longest(*turns) for row in turn if row is not None):
-        if len(kept | needed(row)) <= budget:
-            kept |= needed(row)
-    rest = (key for key in keys if key not in kept)
-    return kept | {key for key, _ in zip(rest, range(budget - len(kept)))}
-
-
 def _chosen(queries: Sequence[Row], keys: Sequence[str], selection: Mapping[str, int] | None) -> set[str]:
     if selection is None:
         return set(keys)
     if "first" in selection:
         kept = set(keys[: selection["first"]])
-        broken = _count(queries, [row for row in queries if kept.issuperset(needed(row))])
+        broken = closure.uncounted(queries, [row for row in queries if kept.issuperset(closure.needed(row))])
         print(f"warning: the first {len(kept)} meetings by key cut gold from queries: {broken}", file=sys.stderr)
         return kept
-    return close(queries, keys, min(selection["budget"], len(keys)))
-
-
-def closure(queries: Iterable[Row], keys: Sequence[str], kept: set[str]) -> dict[str, Any]:
-    """Queries per class of the exact wording that the chosen meetings close, beside those of the first N by key."""
-    exact = [row for row in queries if row["surface"] == "exact"]
-    first = set(keys[: len(kept)])
-    return {
-        "meetings": len(kept),
-        "of": len(keys),
-        "classes": [
-            {
-                "query_class": name,
-                "queries": len(mine),
-                "closed": sum(kept.issuperset(needed(row)) for row in mine),
-                "closed_by_first": sum(first.issuperset(needed(row)) for row in mine),
-            }
-            for name in sorted({row["query_class"] for row in exact})
-            for mine in [[row for row in exact if row["query_class"] == name]]
-        ],
-    }
-
-
-def _count(queries: Iterable[Row], closed: Iterable[Row]) -> dict[str, int]:
-    """Queries per class that are not among the closed ones."""
-    left = Counter(row["query_class"] for row in queries)
-    left.subtract(row["query_class"] for row in closed)
-    return {name: count for name, count in sorted(left.items()) if count}
+    return closure.close(queries, keys, min(selection["budget"], len(keys)))
 
 
 def _shards(folder: Path) -> list[Path]:
