@@ -33,12 +33,16 @@ def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             judges[language].add(row["judged_by"])
     return {
         "rows": [
-            {**_row(language, measured.get(language, {}), named),
-             "nDCG@10": {arm: measured[language].get(arm) for arm in sorted(arms)}, "scored_on": sorted(scored_on[language]),
-             "tier": tiers[language], "judged_by": " ".join(sorted(judges[language])) or None}
+            {
+                **_row(language, measured.get(language, {}), named),
+                "nDCG@10": {arm: measured[language].get(arm) for arm in sorted(arms)},
+                "scored_on": sorted(scored_on[language]),
+                "tier": tiers[language],
+                "judged_by": " ".join(sorted(judges[language])) or None,
+            }
             for language in _languages(named)
         ]
-    }  # fmt: skip
+    }
 
 
 def _languages(named: Mapping[str, registry.Stanza]) -> list[str]:
