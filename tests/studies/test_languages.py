@@ -42,6 +42,7 @@ def test_languages_of_held_and_of_missing_corpora(monkeypatch: pytest.MonkeyPatc
         "judged_by": "human",
     }
     assert {language for language, row in rows.items() if row["tier"] == "A"} == {"en", "fi", "yo"}
+    assert rows["yo"]["nDCG@10"] == {"bm25": None, "dense": None}
     assert (rows["en"]["scored"], rows["en"]["missing"], rows["en"]["reason"]) == (True, [], None)
     assert (rows["yo"]["scored"], rows["yo"]["scored_on"], rows["yo"]["reason"]) == (False, [], "on a hub")
     assert (rows["fi"]["scored"], rows["fi"]["reason"]) == (False, languages.NOT_ASKED)

@@ -22,7 +22,9 @@ def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     tiers: defaultdict[str, str] = defaultdict(lambda: "A")
     scored_on: defaultdict[str, set[str]] = defaultdict(set)
     judges: defaultdict[str, set[str]] = defaultdict(set)
+    arms: set[str] = set()
     for row in scores:
+        arms.add(row["arm"])
         corpus, _, language = row["corpus"].partition(".")
         if row["query_class"] == "all" and language and language in named[corpus].languages:
             measured[language][row["arm"]] = row["metrics"]["nDCG@10"]
@@ -31,11 +33,16 @@ def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             judges[language].add(row["judged_by"])
     return {
         "rows": [
-            {**_row(language, measured.get(language, {}), named), "scored_on": sorted(scored_on[language]),
-             "tier": tiers[language], "judged_by": " ".join(sorted(judges[language])) or None}
+            {
+                **_row(language, measured.get(language, {}), named),
+                "nDCG@10": {arm: measured[language].get(arm) for arm in sorted(arms)},
+                "scored_on": sorted(scored_on[language]),
+                "tier": tiers[language],
+                "judged_by": " ".join(sorted(judges[language])) or None,
+            }
             for language in _languages(named)
         ]
-    }  # fmt: skip
+    }
 
 
 def _languages(named: Mapping[str, registry.Stanza]) -> list[str]:
@@ -48,7 +55,6 @@ def _row(language: str, arms: Mapping[str, float], named: Mapping[str, registry.
     reasons = sorted({stanza.reason for stanza in missing if stanza.reason})
     return {
         "language": language,
-        "nDCG@10": dict(arms),
         "missing": [stanza.key for stanza in missing],
         "reason": "; ".join(reasons) or (None if arms else NOT_ASKED),
         "scored": bool(arms),
