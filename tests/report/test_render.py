@@ -39,6 +39,7 @@ def test_pdf_bytes_are_the_same_in_another_folder(tmp_path: Path) -> None:
         (r"\undefinedmacro", "Undefined control sequence"),
         (r"\ref{nowhere}", "undefined"),
         (r"\noindent\mbox{\hspace{2\textwidth}}", "Overfull"),
+        (r"\begin{table}\rule{1pt}{1.2\textheight}\end{table}", "Float too large"),
     ],
 )
 def test_latex_faults_are_reported(tmp_path: Path, body: str, fault: str) -> None:

@@ -224,10 +224,12 @@ def _keep(source: Path) -> Path:
 
 
 def _faults(log: str, code: int) -> list[str]:
-    """What is wrong with a LaTeX run: its first error, undefined references, overfull boxes."""
+    """What is wrong with a LaTeX run: its first error, undefined references, floats and boxes that do not fit."""
     errors = re.findall(r"^(?:\S+:\d+: .*|! .*)$", log, flags=re.MULTILINE)
     if code:
         return errors[:1] or [log.strip()[-400:]]
-    undefined = re.findall(r"^.*Warning: (?:Reference|Citation) .* undefined.*$", log, flags=re.MULTILINE)
+    undefined = re.findall(
+        r"^.*Warning: (?:(?:Reference|Citation) .* undefined|Float too large).*$", log, flags=re.MULTILINE
+    )
     boxes = re.findall(r"^(Overfull \\[hv]box \(([\d.]+)pt too (?:wide|high)\).*)$", log, flags=re.MULTILINE)
     return undefined + [line for line, points in boxes if float(points) > OVERFULL_POINTS]
