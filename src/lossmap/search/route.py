@@ -87,6 +87,7 @@ class Rules:
     cues: tuple[Cue, ...]
     markers: Mapping[str, re.Pattern[str]]
     times: tuple[tuple[str, re.Pattern[str]], ...]
+    joined: tuple[re.Pattern[str], re.Pattern[str]]
 
 
 def route(text: str, rewritten: str | None = None, speaker: str | None = None) -> Route:
@@ -141,10 +142,18 @@ def temporal(text: str) -> Temporal | None:
         if read:
             (match, (value, start, end)), *_ = read
             several = len({part[0] for _, part in read}) > 1
-            before = RELATION.search(words[: match.start()])
-            relation = "several" if several else before[1].lower().replace("till", "until") if before else "in"
+            relation = "several" if several else _relation(words[: match.start()], words[match.end() :])
             return Temporal(kind, value, start, end, relation, match[0])
     return None
+
+
+def _relation(before: str, after: str) -> str:
+    """How a time stands between the words ``before`` and ``after`` it (Temporal.relation)."""
+    left, right = rules().joined
+    if left.search(before) or right.search(after):
+        return "several"
+    found = RELATION.search(before)
+    return found[1].lower().replace("till", "until") if found else "in"
 
 
 def _read(kind: str, match: re.Match[str]) -> tuple[str, datetime.date | None, datetime.date | None] | None:
@@ -181,7 +190,10 @@ def rules() -> Rules:
     """route.yaml, compiled."""
     table = _table()
     words = {name: "(?:" + "|".join(some) + ")" for name, some in table["words"].items()}
-    words |= {"start": START, "month": "|".join(f"{m[:3]}{f'(?:{m[3:]})?' if m[3:] else ''}" for m in MONTHS)}
+    words |= {
+        "start": START,
+        "month": "(?:" + "|".join(f"{m[:3]}{f'(?:{m[3:]})?' if m[3:] else ''}" for m in MONTHS) + ")",
+    }
 
     def compiled(pattern: str) -> re.Pattern[str]:
         # A name of a group stands in the same signs, after a "P".
@@ -192,6 +204,7 @@ def rules() -> Rules:
         tuple(Cue(c["name"], c["intent"], compiled(c["pattern"]), tuple(c.get("needs", ()))) for c in table["cues"]),
         {name: compiled(pattern) for name, pattern in table["markers"].items()},
         tuple((time["kind"], compiled(time["pattern"])) for time in table["times"]),
+        (compiled(table["joined"][0]), compiled(table["joined"][1])),
     )
 
 
