@@ -2,7 +2,8 @@
 
 One folder a (weights, tokenizer, window, pooling, prompt): ``keys.bin`` holds 32-byte text hashes, ``vectors.f32`` the
 rows. Vectors are appended before their keys, so that an interrupted run leaves at most rows without a name, which the
-next writer cuts off.
+next writer cuts off. A text that a shorter window leaves whole has the vector that the registry's window gave it, bit
+for bit, so that two windows differ in the texts that one of them cuts and in nothing else.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from lossmap import canon, progress, settings
+from lossmap.encode import models
 from lossmap.encode.encoder import BATCH, Encoder
 from lossmap.encode.models import Model
 
@@ -78,9 +80,31 @@ def encode_distinct(model: Model, texts: Sequence[str], prompt: str) -> tuple[np
         known = cache.positions()
         missing = [i for i, key in enumerate(keys) if key not in known]
         if missing:
-            _fill(cache, Encoder(model), [texts[i] for i in missing], [keys[i] for i in missing], prompt)
+            encoder = Encoder(model)
+            shared = set(_share(cache, encoder, texts, keys, missing, prompt))
+            missing = [i for i in missing if i not in shared]
+            _fill(cache, encoder, [texts[i] for i in missing], [keys[i] for i in missing], prompt)
             known = cache.positions()
         return cache.rows([known[key] for key in keys]), len(missing)
+
+
+def _share(
+    cache: VectorCache, encoder: Encoder, texts: Sequence[str], keys: list[bytes], missing: list[int], prompt: str
+) -> list[int]:
+    """Take from the registry's window the vectors of texts that ``cache``'s shorter one does not cut; which these are.
+
+    Encoding them again would give the same up to the last bits, which move with the batch.
+    """
+    longest = models.get(encoder.model.name)
+    if encoder.model.window == longest.window:
+        return []
+    source = VectorCache(longest, prompt)
+    known = source.positions()
+    held = [i for i in missing if keys[i] in known]
+    whole = encoder.pieces([texts[i] for i in held], prompt) <= encoder.model.window
+    shared = [i for i, uncut in zip(held, whole.tolist(), strict=True) if uncut]
+    cache.append([keys[i] for i in shared], source.rows([known[keys[i]] for i in shared]))
+    return shared
 
 
 def _fill(cache: VectorCache, encoder: Encoder, texts: list[str], keys: list[bytes], prompt: str) -> None:
