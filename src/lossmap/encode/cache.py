@@ -79,32 +79,28 @@ def encode_distinct(model: Model, texts: Sequence[str], prompt: str) -> tuple[np
     with cache.writing():
         known = cache.positions()
         missing = [i for i, key in enumerate(keys) if key not in known]
-        if missing:
-            encoder = Encoder(model)
-            shared = set(_share(cache, encoder, texts, keys, missing, prompt))
-            missing = [i for i in missing if i not in shared]
-            _fill(cache, encoder, [texts[i] for i in missing], [keys[i] for i in missing], prompt)
-            known = cache.positions()
-        return cache.rows([known[key] for key in keys]), len(missing)
+        encoded = _complete(cache, model, texts, keys, missing, prompt) if missing else 0
+        known = cache.positions()
+        return cache.rows([known[key] for key in keys]), encoded
 
 
-def _share(
-    cache: VectorCache, encoder: Encoder, texts: Sequence[str], keys: list[bytes], missing: list[int], prompt: str
-) -> list[int]:
-    """Take from the registry's window the vectors of texts that ``cache``'s shorter one does not cut; which these are.
+def _complete(
+    cache: VectorCache, model: Model, texts: Sequence[str], keys: list[bytes], missing: list[int], prompt: str
+) -> int:
+    """Fill in the texts at ``missing``; how many had to be encoded.
 
-    Encoding them again would give the same up to the last bits, which move with the batch.
+    What a shorter window than the registry's leaves whole is taken from that one's cache, encoded there first where it
+    is new: which of two windows came first then decides nothing, where encoding twice would move the last bits.
     """
-    longest = models.get(encoder.model.name)
-    if encoder.model.window == longest.window:
-        return []
-    source = VectorCache(longest, prompt)
-    known = source.positions()
-    held = [i for i in missing if keys[i] in known]
-    whole = encoder.pieces([texts[i] for i in held], prompt) <= encoder.model.window
-    shared = [i for i, uncut in zip(held, whole.tolist(), strict=True) if uncut]
-    cache.append([keys[i] for i in shared], source.rows([known[keys[i]] for i in shared]))
-    return shared
+    encoder, longest, encoded = Encoder(model), models.get(model.name), 0
+    if model.window < longest.window:
+        uncut = encoder.pieces([texts[i] for i in missing], prompt) <= model.window
+        whole = [i for i, fits in zip(missing, uncut.tolist(), strict=True) if fits]
+        vectors, encoded = encode_distinct(longest, [texts[i] for i in whole], prompt)
+        cache.append([keys[i] for i in whole], vectors)
+        missing = [i for i, fits in zip(missing, uncut.tolist(), strict=True) if not fits]
+    _fill(cache, encoder, [texts[i] for i in missing], [keys[i] for i in missing], prompt)
+    return encoded + len(missing)
 
 
 def _fill(cache: VectorCache, encoder: Encoder, texts: list[str], keys: list[bytes], prompt: str) -> None:

@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lossmap import canon, transcript
 from lossmap.encode import cache, models
+from lossmap.encode.encoder import Encoder
 from lossmap.index import plane, table
 from lossmap.index.header import Passage, embedding_text
 from lossmap.layout import Layout
@@ -52,6 +54,21 @@ def of(model_name: str, kind: str, texts: Sequence[str], window: int | None = No
     order = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     distinct, encoded = cache.encode_distinct(model, list(order), prompt)
     return Vectors(distinct, np.array([order[text] for text in texts], np.int32)), encoded
+
+
+def cut_by(model_name: str, texts: Sequence[str], windows: Sequence[int]) -> dict[str, Any]:
+    """What each window leaves out of the passages ``texts``: texts cut, and word-pieces that no vector sees."""
+    model = models.get(model_name)
+    pieces = Encoder(model).pieces(texts, model.passage_prompt)
+    found = [
+        {
+            "window": window,
+            "texts_cut": int((pieces > window).sum()),
+            "pieces_lost": int((pieces - window).clip(0).sum()),
+        }
+        for window in windows
+    ]
+    return {"texts": len(texts), "pieces": int(pieces.sum()), "windows": found}
 
 
 def save(path: Path, value: Vectors) -> None:
