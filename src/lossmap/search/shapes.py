@@ -257,7 +257,7 @@ def card() -> dict[str, Any]:
         "expressions_sha256": canon.digest(expressions),
         "stopwords": len(STOPWORDS),
         "subject": "the text after the last link verb; without one, content words that must all be there",
-        "written_against": "spec/harness 6, general English, and the exact wordings, which were known; no rewording was read",
+        "written_against": "spec/harness 6, general English and the exact wordings, which were known; no rewording was",
         "dates": "ISO day or month, day of a month, month and year, year: half-open; relative ones are disclosed and "
         "not applied; bounds and several dates are declined",
         "reasons": REASONS,
