@@ -36,13 +36,10 @@ ANALYSIS = {
 }
 
 
-def body(
-    dimension: int, meta: dict[str, Any], shards: int = 1, graph: bool = True, digests: bool = False
-) -> dict[str, Any]:
+def body(dimension: int, meta: dict[str, Any], shards: int = 1, graph: bool = True) -> dict[str, Any]:
     """The create-index request: one shard, no replica, sorted by (file, chunk) so that doc ids follow the corpus.
 
     Without ``graph`` the vectors are stored and scored exactly, and the engine builds no HNSW graph over them.
-    With ``digests`` a document may be one of the digest plane; an index without keeps the mapping that it had.
     """
     keyword, integer, number, text = ({"type": kind} for kind in ("keyword", "integer", "float", "text"))
     transcript = {"type": "text", "analyzer": "transcript"}
@@ -63,7 +60,6 @@ def body(
         "recorded_date": {"type": "date"},
         "indexed_at": {"type": "date"},
         "embedding_model": keyword,
-        **({"digest_section": integer} if digests else {}),
         "embedding": {"type": "knn_vector", "dimension": dimension, **({"method": HNSW} if graph else {})},
     }
     return {
@@ -81,6 +77,6 @@ def body(
     }
 
 
-def sha256(dimension: int, shards: int = 1, graph: bool = True, digests: bool = False) -> str:
+def sha256(dimension: int, shards: int = 1, graph: bool = True) -> str:
     """Hash of settings and mapping without the run's own metadata."""
-    return canon.digest(body(dimension, {}, shards, graph, digests))
+    return canon.digest(body(dimension, {}, shards, graph))
