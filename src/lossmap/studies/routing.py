@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ EXPECTED = {
     "aggregation": "aggregate",
 }
 TEMPORAL_RULES = ("R7",)
-POOLED = (("qmsum", AS_ASKED), ("synthetic", "exact"))
+APART = ("heldout",)
 PROVENANCE = {
     "qmsum": "surface: summarize where the lower-cased question begins with one of "
     f"{', '.join(qmsum.SUMMARIZE)}; lookup otherwise",
@@ -106,17 +106,18 @@ def study(qmsum_corpus_folder: Path, generated_folder: Path) -> dict[str, Any]:
         "lookup_leakage": [{**part[0][0].head, **leakage(part)} for part in parts],
         "temporal_slot": [{**part[0][0].head, **slots(part)} for part in timed],
         "literal": [row for part in parts for row in quoted(part)],
-        "pooled": pooled([pair for key in POOLED for pair in groups.get(key, [])]),
+        "pooled": pooled(groups),
         "misroutes": [row for part in parts for row in misroutes(part)],
     }
 
 
 def qmsum_cases(folder: Path) -> Iterator[Case]:
     """Every query, labelled again by its first word: the class field of the corpus must not drift from the rule."""
+    key = transcript.read_card(folder)["key"]
     for query in transcript.read_queries(folder):
         expected = EXPECTED[qmsum.query_class(query.text)]
         group = meeting_of(query.query_id)
-        yield Case("qmsum", "constructed", AS_ASKED, query.query_id, query.text, expected, group=group)
+        yield Case(key, "constructed", AS_ASKED, query.query_id, query.text, expected, group=group)
 
 
 def synthetic_cases(folder: Path) -> Iterator[Case]:
@@ -154,7 +155,9 @@ def accuracy(part: Routed) -> list[dict[str, Any]]:
         members = [pair for pair in part if label in (ALL, pair[0].expected)]
         if members:
             right = [case.expected == found.intent for case, found in members]
-            counts = {"expected": label, "n": len(right), "correct": sum(right)}
+            labels = Counter(found.intent for _, found in members)
+            counts = {"expected": label, "n": len(right), "correct": sum(right),
+                      "found": {name: labels[name] for name in LABELS}}  # fmt: skip
             rows.append({**part[0][0].head, **counts, **rate("accuracy", members, right)})
     return rows
 
@@ -207,13 +210,15 @@ def quoted(part: Routed) -> list[dict[str, Any]]:
     return rows
 
 
-def pooled(part: Routed) -> dict[str, Any]:
-    """The one place where corpora are pooled: the shape in which the seed printed its numbers."""
+def pooled(groups: Mapping[tuple[str, str], Routed]) -> dict[str, Any]:
+    """The one place where corpora are pooled: the real one and the exact wordings, as the seed printed its numbers."""
+    keys = [key for key in groups if key[0] not in APART and key[1] in (AS_ASKED, "exact")]
+    part = [pair for key in keys for pair in groups[key]]
     right = sum(case.expected == found.intent for case, found in part)
     lost, timed = leakage(part), slots(part)
     names = ("cases", "recovered", "rate")
     return {
-        "corpus": " + ".join(key for key, _ in POOLED),
+        "corpus": " + ".join(key for key, _ in keys),
         "tier": TIER,
         "judged_by": "constructed",
         "cases": len(part),
