@@ -43,7 +43,7 @@ CHAPTER = {
     "timings": {"index": "measured", "rules": ["fixture-events"]},
     "ingest": ["main/fixture", "measured/fixture"],
 }
-PARTS = ("scores", "agreement", "timings", "ingest", "stats")
+PARTS = ("scores", "agreement", "timings", "ingest", "stats", "languages")
 # What is of tier B -> the parts that may not be published.
 CASES = {
     None: set(),

@@ -141,23 +141,54 @@ def bench(unbuilt: Bench) -> Bench:
     return unbuilt
 
 
-def test_the_reference_reads_exact_wordings_and_declines_others_and_none_is_the_floor(bench: Bench) -> None:
+ANSWERERS = ["none", "product-before-dates", "product", "reference"]
+
+
+def test_each_answerer_is_scored_by_rule_and_wording_and_none_is_the_floor(bench: Bench) -> None:
     document = bench.study()
     figures = {(r["answerer"], r["surface"], r["rule"]): (r["n"], r["declined"], r["EM"], r["partial"], r["answered"])
                for r in document["rows"]}  # fmt: skip
     rules = ["all", "R3", "R4", "R5", "R6", "R7"]
     sizes = [5, 1, 1, 1, 1, 1]
     surfaces = ("exact", "reworded-1")
-    assert list(figures) == [(a, s, rule) for a in ("none", "reference") for s in surfaces for rule in rules]
+    assert list(figures) == [(a, s, rule) for a in ANSWERERS for s in surfaces for rule in rules]
     for rule, n in zip(rules, sizes, strict=True):
-        assert figures["reference", "exact", rule] == (n, 0, 1.0, 1.0, 1.0)
-        for row in (("none", "exact", rule), ("none", "reworded-1", rule), ("reference", "reworded-1", rule)):
+        for answerer in ("product", "reference"):
+            assert figures[answerer, "exact", rule] == (n, 0, 1.0, 1.0, 1.0)
+        for row in (("none", "exact", rule), *((answerer, "reworded-1", rule) for answerer in ANSWERERS)):
             assert figures[row] == (n, n, 0.0, 0.0, 0.0)
     assert all(tuple(sorted(row)) == tuple(sorted(answers.COLUMNS)) for row in document["rows"])
     assert {(r["corpus"], r["tier"], r["judged_by"]) for r in document["rows"]} == {("synthetic", "A", "constructed")}
-    assert [card["answerer"] for card in document["answerers"]] == ["none", "reference"]
-    assert (document["asked"], document["scored"], len(document["details"])) == (16, 10, 20)
+    assert [card["answerer"] for card in document["answerers"]] == ANSWERERS
+    assert (document["asked"], document["scored"], len(document["details"])) == (16, 10, 40)
     assert document["injected"] == {"files": 4, "undated": 0}
+
+
+def test_before_dates_were_recorded_the_product_answers_every_rule_but_that_of_a_month(bench: Bench) -> None:
+    document = bench.study()
+    exact = {r["rule"]: (r["EM"], r["answered"]) for r in document["rows"]
+             if (r["answerer"], r["surface"]) == ("product-before-dates", "exact")}  # fmt: skip
+    assert exact.pop("all") == (0.8, 1.0) and exact.pop("R7") == (0.0, 1.0)
+    assert set(exact.values()) == {(1.0, 1.0)}
+    before, product = document["answerers"][1:3]
+    assert before["dates"]["injected_on"] == "2024-04-02", "31 days after the last recording"
+    assert product["shapes_used"] == {"count_files": 2, "list_files": 1, "speaker_facet": 1, "count_events": 1}
+    assert product["declined"] == {"no_shape": 5}
+    notes = {(d["answerer"], d["rule"]): d for d in document["details"] if d["surface"] == "exact"}
+    assert notes["product", "R7"]["coverage"]["date_sources"] == {"recorded_date": 2}
+    assert "coverage" not in notes["reference", "R7"]
+
+
+def test_the_product_asks_the_router_it_is_given(bench: Bench) -> None:
+    document = bench.study(routed=lambda text: text.startswith("Who"))
+    product = document["answerers"][2]
+    assert product["router"] and product["declined"] == {"not_aggregate": 9}
+    assert product["shapes_used"]["speaker_facet"] == 1
+
+
+def test_a_back_catalogue_is_injected_in_a_month_after_all_of_it() -> None:
+    assert answering.after_the_last(["2024-01-31", None, "2023-01-01"]).isoformat() == "2024-03-02"
+    assert answering.after_the_last([None]).year == 1
 
 
 def test_every_drop_is_counted_with_its_reason(bench: Bench) -> None:

@@ -50,10 +50,26 @@ rule realism:
         " --inputs {input.generated}/SHA256SUMS {input.real}"
 
 
+rule router:
+    input:
+        generated=BUILD + "/synthetic",
+        words=["src/lossmap/search/route.yaml", "src/lossmap/studies/heldout.yaml"],
+        real=expand(BUILD + "/corpora/{key}/{part}", key=SYNTHETIC["beside"], part=layout.CORPUS_FILES),
+    output:
+        BUILD + "/stages/synthetic/router.json",
+    params:
+        chapter=SYNTHETIC,
+        code=code("router"),
+    shell:
+        "{LOSSMAP} study router --chapter synthetic {SCALED}"
+        " && {LOSSMAP} sign router {SCALED} --code {params.code} --outputs {output}"
+        " --inputs {input.generated}/SHA256SUMS {input.words} {input.real}"
+
+
 rule answer:
     input:
         generated=BUILD + "/synthetic",
-        frames="src/lossmap/synthetic/frames.yaml",
+        frames=["src/lossmap/synthetic/frames.yaml", "src/lossmap/search/route.yaml"],
         injected=expand(
             BUILD + "/inject/{index}/{key}/{part}", index=MIXED.index, key=MIXED.documents, part=["manifest.json", "files.jsonl"]
         ),
@@ -97,7 +113,7 @@ rule synthetic_study:
 
 rule synthetic:
     input:
-        parts=expand(BUILD + "/stages/synthetic/{part}.json", part=["validation", "realism", "answers", *SYNTHETIC_STUDIES]),
+        parts=expand(BUILD + "/stages/synthetic/{part}.json", part=["validation", "realism", "answers", "router", *SYNTHETIC_STUDIES]),
         stamp=STAMP,
     output:
         directory(RESULTS + "/synthetic"),

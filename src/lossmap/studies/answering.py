@@ -6,8 +6,9 @@ of the injection. A question whose files were not all injected is dropped, and e
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ from lossmap.judge import answers
 from lossmap.judge.answers import Gold, Policy
 from lossmap.layout import Layout
 from lossmap.search.aggregate import Answer, Answerer, Nobody, Reference
+from lossmap.search.product import Product
 from lossmap.studies.measure import index_block
 
 SCHEMA_VERSION = 1
 SETTLE = (60.0, 1.0)
 STRICT = Policy()
+LATER = 31
 REASONS = {
     "unknown_kind": "an answer of this kind is not scored here",
     "gold_not_injected": "a meeting that the answer counts is not in the index, so the right answer over the index is "
@@ -42,12 +45,18 @@ FROM {0}.file AS file LEFT JOIN {0}.segment AS segment USING (file_uuid) WHERE f
 
 
 def study(
-    at: Layout, key: str, folder: Path, policy: Policy = STRICT, timing: tuple[float, float] = SETTLE
+    at: Layout,
+    key: str,
+    folder: Path,
+    policy: Policy = STRICT,
+    timing: tuple[float, float] = SETTLE,
+    routed: Callable[[str], bool] | None = None,
 ) -> dict[str, Any]:
     """answers.json: the answer-scored queries of the generated ``folder`` over the injection of corpus ``key``.
 
-    ``timing``: seconds to wait for the index to settle, and between two polls. Raises with exit 3 where the index, the
-    chunk count or the database is not the one that was injected and built.
+    ``routed``: whether the router sends a question to the counting tier, for the product's answerer. ``timing``:
+    seconds to wait for the index to settle, and between two polls. Raises with exit 3 where the index, the chunk count
+    or the database is not the one that was injected and built.
     """
     injected = list(canon.read_jsonl(at.injection(key) / "files.jsonl"))
     queries = [q for q in canon.read_jsonl(folder / "queries.jsonl") if q["scored_on"] == "answer"]
@@ -55,7 +64,9 @@ def study(
     manifest, client = canon.read_json(at.index_folder / "manifest.json"), opensearch.client()
     with postgres.connect() as conn:
         require_whole(at, key, manifest, client, conn, timing)
-        answerers: list[Answerer] = [Nobody(), Reference(client, at.index_name, conn, at.schema, key)]
+        place = (client, at.index_name, conn, at.schema, key)
+        before = Product(*place, routed=routed, injected_on=after_the_last([row["recorded_date"] for row in injected]))
+        answerers: list[Answerer] = [Nobody(), before, Product(*place, routed=routed), Reference(*place)]
         found = examine(_head(at, key), kept, answerers, policy)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -70,6 +81,15 @@ def study(
         "dropped": dropped,
         **found,
     }
+
+
+def after_the_last(dates: Iterable[str | None]) -> datetime.date:
+    """A day of injection for the arm without recorded dates: in a month after every recording, as of a back-catalogue.
+
+    Any later day gives the same answers, and today's would make two runs differ. Without a date, the first day of all.
+    """
+    known = [datetime.date.fromisoformat(date) for date in dates if date]
+    return max(known) + datetime.timedelta(days=LATER) if known else datetime.date.min
 
 
 def select(queries: Iterable[Mapping[str, Any]], injected: set[str]) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
@@ -104,14 +124,16 @@ def examine(
     gold = [Gold(q["query_id"], q["surface"], q["rule"], q["answer_kind"], q["answer"]) for q in queries]
     cards, rows, details = [], [], []
     for answerer in answerers:
+        submitted: dict[str, Answer | None] = {q["query_id"]: answerer.answer(q["text"]) for q in queries}
         card = answerer.describe()
         cards.append(card)
         if not gold:
             continue
-        submitted: dict[str, Answer | None] = {q["query_id"]: answerer.answer(q["text"]) for q in queries}
         scored = answers.score(gold, submitted, policy)
         rows += answers.rows({**head, "answerer": card["answerer"]}, scored)
-        details += [{"answerer": card["answerer"], **row} for row in answers.details(scored, submitted)]
+        noted = {q["query_id"]: answerer.note(q["text"]) for q in queries}
+        for row in answers.details(scored, submitted):
+            details.append({"answerer": card["answerer"], **row, **noted[row["query_id"]]})
     return {"answerers": cards, "rows": rows, "details": details}
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from lossmap import layout, transcript
 from lossmap.judge import intervals
 from lossmap.layout import Layout
-from lossmap.studies import answering, compare, corpora, realism
+from lossmap.search import route
+from lossmap.studies import answering, compare, corpora, realism, routing
 from lossmap.studies.stage import classes
 from lossmap.synthetic import validate
 
@@ -53,7 +54,15 @@ def real(at: Layout, stage: str) -> dict[str, Any]:
 def answers(at: Layout, stage: str) -> dict[str, Any]:
     """answers.json: questions whose answer is no ranking, asked of the live engines."""
     spec = corpora.chapter(at, stage)
-    return answering.study(layout.load(at.scale, spec["index"]), spec["corpus"], at.generated)
+    shared = layout.load(at.scale, spec["index"])
+    return answering.study(
+        shared, spec["corpus"], at.generated, routed=lambda text: "aggregate" in route.route(text).tiers
+    )
+
+
+def router(at: Layout, stage: str) -> dict[str, Any]:
+    """router.json: the router as a classifier over both corpora, every wording, and the held-out questions."""
+    return routing.study(at.corpus(corpora.chapter(at, stage)["beside"]), at.generated)
 
 
 def validation(at: Layout, stage: str) -> dict[str, Any]:
@@ -69,5 +78,6 @@ STUDIES: dict[str, Callable[[Layout, str], Any]] = {
     "closure": closure,
     "realism": real,
     "answers": answers,
+    "router": router,
     "validation": validation,
 }
