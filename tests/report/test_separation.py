@@ -43,7 +43,7 @@ CHAPTER = {
     "timings": {"index": "measured", "rules": ["fixture-events"]},
     "ingest": ["main/fixture", "measured/fixture"],
 }
-PARTS = ("scores", "agreement", "timings", "ingest", "stats", "languages")
+PARTS = ("scores", "agreement", "timings", "ingest", "stats")
 # What is of tier B -> the parts that may not be published.
 CASES = {
     None: set(),
@@ -185,6 +185,11 @@ def test_tables_refuse_what_a_hand_put_into_results(case: str | None, at: Layout
         path.parent.mkdir(exist_ok=True)
         shutil.copyfile(at.stage("corpora") / path.name, path)
         entries[path.name] = ledger.entry(path, "corpora_study", "smoke", "c" * 64, {})
+    # No language is scored here; the claims about languages want the document all the same.
+    canon.write_json(root / "corpora" / "languages.json", {"rows": []})
+    entries["languages.json"] = ledger.entry(
+        root / "corpora" / "languages.json", "corpora_study", "smoke", "c" * 64, {}
+    )
     ledger.write(root / "corpora", "smoke", entries)
     claims.build(root, ["stage1", "corpora"], root / claims.NAME)
     assert {"scores", "agreement", "timings"} <= set(TABLES.values())
