@@ -164,7 +164,7 @@ def play(base: Path) -> None:
     before = fingerprint(base / "store")
     begin = time.monotonic()
     call = ["snakemake", "--cores", "2", "paper", "--config", "scale=smoke"]
-    subprocess.run([*without_network(), *call], cwd=tree, env=env, check=True, timeout=280)
+    subprocess.run([*without_network(), *call], cwd=tree, env=env, check=True, timeout=600)
     for name, record in engines_used(base).items():
         print(f"simulation: {name} {record['version']}, started as {record['argv0']}")
     started = Path(engines_used(base)["opensearch"]["argv0"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.timeout(900)  # the whole smoke scale
 @pytest.mark.skipif(not os.environ.get("LOSSMAP_SIMULATE"), reason="set LOSSMAP_SIMULATE=1 for it, as .ci/run does")
 def test_smoke_scale_in_the_played_shell() -> None:
     script = Path(__file__).with_name("simulate.py")
