@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lossmap import layout
-from lossmap.cli.verbs import scaled, show, verb_of
+from lossmap.cli.verbs import layout_of, scaled, show, verb_of
 
 
 def declare(verbs: Any) -> None:
@@ -80,19 +80,19 @@ def _corpora_licences(o: argparse.Namespace) -> None:
 def _corpora_stats(o: argparse.Namespace) -> None:
     from lossmap.corpora import stats
 
-    show(stats.stats(layout.load(o.scale, o.bench).build / "corpora"))
+    show(stats.stats(layout_of(o).build / "corpora"))
 
 
 def _corpora_export(o: argparse.Namespace) -> None:
     from lossmap.corpora import export
 
-    show(export.write(layout.load(o.scale, o.bench), o.key, o.out))
+    show(export.write(layout_of(o), o.key, o.out))
 
 
 def _corpora_normalise(o: argparse.Namespace) -> None:
     from lossmap.corpora import normalise
 
-    at = layout.load(o.scale, o.bench)
+    at = layout_of(o)
     if o.limit is None:
         normalise.run(at, o.key)
     else:

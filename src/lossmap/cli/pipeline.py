@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
-from lossmap import layout
-from lossmap.cli.verbs import scaled, show, verb_of
+from lossmap.cli.verbs import layout_of, scaled, show, verb_of
 
 
 def declare_engines(verbs: Any) -> None:
@@ -47,7 +47,7 @@ def _doctor(o: argparse.Namespace) -> int:
 def _timings(o: argparse.Namespace) -> None:
     from lossmap.corpora import timings
 
-    show(timings.run(layout.load(o.scale, o.bench), o.rule))
+    show(timings.run(layout_of(o), o.rule))
 
 
 def declare(verbs: Any) -> None:
@@ -75,19 +75,19 @@ def declare(verbs: Any) -> None:
 def _inject(o: argparse.Namespace) -> None:
     from lossmap.index import inject
 
-    show(inject.run(layout.load(o.scale, o.bench), o.key, o.force))
+    show(inject.run(layout_of(o), o.key, o.force))
 
 
 def _chunk(o: argparse.Namespace) -> None:
     from lossmap.index import table
 
-    show(table.run(layout.load(o.scale, o.bench)))
+    show(table.run(layout_of(o)))
 
 
 def _encode(o: argparse.Namespace) -> None:
     from lossmap.index import vectors
 
-    at = layout.load(o.scale, o.bench)
+    at = layout_of(o)
     if o.what == "queries":
         show(vectors.run_queries(at, at.config["model"]))
     else:
@@ -97,21 +97,21 @@ def _encode(o: argparse.Namespace) -> None:
 def _index(o: argparse.Namespace) -> None:
     from lossmap.index import build
 
-    at = layout.load(o.scale, o.bench)
+    at = layout_of(o)
     show(build.run(at, at.config["model"], at.config["header"], o.force))
 
 
 def _freeze(o: argparse.Namespace) -> None:
     from lossmap.search import freeze
 
-    freeze.freeze(layout.load(o.scale, o.bench), o.leg)
+    freeze.freeze(layout_of(o), o.leg)
 
 
 def _pin(o: argparse.Namespace) -> None:
     from lossmap import canon
     from lossmap.search import freeze
 
-    at = layout.load(o.scale, o.bench)
+    at = layout_of(o)
     report = freeze.pin_arm(at, o.chapter, o.arm)
     canon.write_json(at.stage(o.chapter) / "pins" / f"{o.arm}.json", report)
     freeze.require_pinned(report)
@@ -120,7 +120,7 @@ def _pin(o: argparse.Namespace) -> None:
 def _judge(o: argparse.Namespace) -> None:
     from lossmap.studies import judging
 
-    judging.judge(layout.load(o.scale, o.bench), o.key)
+    judging.judge(layout_of(o), o.key)
 
 
 def _measure_options(verb: argparse.ArgumentParser) -> None:
@@ -140,16 +140,17 @@ def _measure(o: argparse.Namespace) -> None:
     from lossmap.search import choose
     from lossmap.studies import measure
 
-    at = layout.load(o.scale, o.bench)
+    at = layout_of(o)
     name, arm = choose.arm(at, o)
     policy = RelevancePolicy(o.relevance_high, o.relevance_low, o.binary_relevance)
     options = measure.Options(policy, o.limit_queries, o.expect_files)
-    out = o.out or at.build / "hand" / name
+    out = o.out or at.build / "hand" / at.bench / name
     print(measure.markdown(measure.measure(at, name, arm, out, options)), end="")
+    print(f"written to {out}", file=sys.stderr)
 
 
 def _compare(o: argparse.Namespace) -> None:
     from lossmap.studies import compare, stage
 
-    classes = stage.classes(layout.load(o.scale, o.bench))
+    classes = stage.classes(layout_of(o))
     print(compare.markdown(compare.compare(o.a, o.b, classes, o.factor)), end="")

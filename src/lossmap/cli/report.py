@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from lossmap import layout
-from lossmap.cli.verbs import scaled
+from lossmap.cli.verbs import layout_of, scaled
 
 
 def declare(verbs: Any) -> None:
@@ -34,28 +33,28 @@ def declare(verbs: Any) -> None:
 def _study(o: argparse.Namespace) -> None:
     from lossmap.studies import chapter
 
-    chapter.study(layout.load(o.scale, o.bench), o.chapter, o.name)
+    chapter.study(layout_of(o), o.chapter, o.name)
 
 
 def _collect(o: argparse.Namespace) -> None:
     from lossmap.report import collect
 
-    collect.collect(layout.load(o.scale, o.bench), o.stage, o.parts)
+    collect.collect(layout_of(o), o.stage, o.parts)
 
 
 def _sign(o: argparse.Namespace) -> None:
     from lossmap.report import collect
 
-    collect.sign(layout.load(o.scale, o.bench), o.rule, o.code, o.outputs, o.inputs)
+    collect.sign(layout_of(o), o.rule, o.code, o.outputs, o.inputs)
 
 
 def _bench(o: argparse.Namespace) -> None:
     from lossmap.report import bench
 
-    bench.run(layout.load(o.scale, o.bench))
+    bench.run(layout_of(o))
 
 
 def _render(o: argparse.Namespace) -> None:
     from lossmap.report import products
 
-    products.render_product(layout.load(o.scale, o.bench), o.product)
+    products.render_product(layout_of(o), o.product)

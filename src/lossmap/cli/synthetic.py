@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from lossmap import layout
-from lossmap.cli.verbs import scaled, show
+from lossmap.cli.verbs import layout_of, scaled, show
+from lossmap.errors import LossmapError
 
 SETTINGS = {"meetings": int, "seed": int, "length": float, "near_duplicate_rate": float, "meetings_per_team": int,
             "shard_size": int, "corpus_id": str}  # fmt: skip
@@ -28,33 +29,46 @@ def declare(verbs: Any) -> None:
 
 
 def _folder(o: argparse.Namespace) -> Path:
-    return o.folder or layout.load(o.scale, o.bench).generated
+    return o.folder or layout_of(o).generated
 
 
 def _generate(o: argparse.Namespace) -> None:
     from lossmap.synthetic import generate
     from lossmap.synthetic.world import Config
 
-    at = layout.load(o.scale, o.bench)
+    at = layout_of(o)
     known = {field.name for field in fields(Config)}
     stated = {k: v for k, v in at.config["scales"].get(at.scale, {}).get("synthetic", {}).items() if k in known}
     moved = {name: value for name in SETTINGS if (value := getattr(o, name)) is not None}
+    if o.workers is not None and o.workers < 1:
+        raise LossmapError(
+            "no workers", observed=o.workers, expected="1 or more, or none named: the cores", exit_code=2
+        )
     show(generate.generate(Config(**{**stated, **moved}), _folder(o), o.workers))
+    print(f"written to {_folder(o)}", file=sys.stderr)
 
 
 def _validate(o: argparse.Namespace) -> None:
-    from lossmap.synthetic import validate
+    from lossmap.synthetic import generate, validate
 
-    show(validate.validate(_folder(o)))
+    generate.verify(_folder(o))
+    runs = validate.validate(_folder(o))
+    for name, check in validate.CHECKS.items():
+        print(f"{name:<4} {runs[name]:>7,} runs, 0 failures: {(check.__doc__ or '').partition(chr(10))[0]}")
 
 
 def _measure(o: argparse.Namespace) -> None:
     from lossmap.studies import realism
+    from lossmap.synthetic import generate
 
-    show(realism.study(_folder(o), None))
+    generate.verify(_folder(o))
+    print("class        wording     rule  questions  R@1    R@10   median rank")
+    for row in realism.study(_folder(o), None)["rows"]:
+        where = f"{row['query_class']:<12} {row['surface']:<11} {row['rule'] or '-':<5} {row['queries']:>9}"
+        print(f"{where}  {row['R@1']:.3f}  {row['R@10']:.3f}  {row['median_rank']:.1f}")
 
 
 def _verify(o: argparse.Namespace) -> None:
     from lossmap.synthetic import generate
 
-    show(generate.verify(_folder(o)))
+    print(f"{generate.verify(_folder(o))} files are those of SHA256SUMS")

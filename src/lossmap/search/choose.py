@@ -30,6 +30,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 def arm(at: Layout, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """(id, stanza) of the arm that ``options`` describe; an unpublished combination gets an id from its parameters."""
+    _refuse_unknown(at, options)
     base = layout.arm(at, options.chapter, options.arm) if options.arm else _described(at, options)
     moved = {knob: value for knob in KNOBS if (value := getattr(options, knob)) is not None}
     _refuse_unused(base, moved, options)
@@ -38,6 +39,24 @@ def arm(at: Layout, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
         stanza["leg_depth"] = options.size
     name = options.arm or "-".join([base["mode"], *base["legs"]])
     return "-".join([name, *(f"{knob}{value}" for knob, value in moved.items())]), stanza
+
+
+def _refuse_unknown(at: Layout, options: argparse.Namespace) -> None:
+    """A chapter without arms, or a knob below one, which would give an empty ranking."""
+    chapters = sorted(layout.arms(at)["stages"])
+    wrong = {
+        f"--{knob.replace('_', '-')}": value
+        for knob in KNOBS
+        if (value := getattr(options, knob)) is not None and value < 1
+    }
+    if options.chapter not in chapters or wrong:
+        raise LossmapError(
+            "an arm that cannot be ranked",
+            observed=wrong or f"--chapter {options.chapter}",
+            expected="knobs of at least 1" if wrong else f"a chapter with arms: {', '.join(chapters)}",
+            next_command="./run lossmap measure --help",
+            exit_code=2,
+        )
 
 
 def _refuse_unused(base: dict[str, Any], moved: dict[str, Any], options: argparse.Namespace) -> None:

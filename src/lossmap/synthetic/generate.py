@@ -25,6 +25,7 @@ from lossmap.synthetic.world import Config, Plant, Session, World
 
 SUMS = "SHA256SUMS"
 SHORT_TURN_WORDS = 4
+WORKFLOW_MARK = ".snakemake_timestamp"
 NEXT = "./run lossmap synth generate --folder FOLDER"
 LICENCE = """SPDX-License-Identifier: CC0-1.0
 
@@ -90,11 +91,11 @@ def verify(folder: Path) -> int:
     for path in sorted(listed.keys() | found.keys()):
         if listed.get(path) != found.get(path):
             raise LossmapError(
-                "a file of the generated corpus does not match its checksum",
+                "a file of the generated corpus is missing, changed or not one of its own",
                 where=folder / path,
                 observed=found.get(path, "no such file"),
                 expected=listed.get(path, f"nothing: {SUMS} does not list it"),
-                next_command=f"rm -r {folder}, then {NEXT}",
+                next_command=f"move {folder} away, then generate it again with the settings of its config.json: {NEXT}",
             )
     return len(listed)
 
@@ -190,9 +191,9 @@ def _qrels(world: World, queries: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _sums(folder: Path) -> list[tuple[str, str]]:
-    """(path, sha256) of every file but the sums themselves, sorted by path."""
+    """(path, sha256) of every file but the sums themselves and the mark that a workflow leaves, sorted by path."""
     paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return [(path, canon.file_sha256(folder / path)) for path in paths if path != SUMS]
+    return [(path, canon.file_sha256(folder / path)) for path in paths if path not in (SUMS, WORKFLOW_MARK)]
 
 
 def _stats(world: World, held: Sequence[Held], queries: Sequence[dict[str, Any]]) -> dict[str, Any]:
