@@ -150,6 +150,8 @@ SOURCES: dict[str, Callable[[Book, Mapping[str, Any]], Iterator[Row]]] = {
 }
 
 
+FEW_ROWS = 20
+"""A table that fits a page floats, whatever its specification says: a long one under other floats overruns its page."""
 ABOUT_THE_INSTRUMENT = (
     "stage1.peers",
     "published.",
@@ -232,7 +234,7 @@ def build(book: Book, name: str) -> Table:
         ),
         rows=cells,
         breaks=frozenset(i for i in range(1, len(groups)) if groups[i] != groups[i - 1]),
-        long=spec.get("long", False),
+        long=spec.get("long", False) and len(cells) > FEW_ROWS,
         dense=spec.get("dense", False),
         stale=any(row.file in book.stale for row in rows),
     )

@@ -47,7 +47,7 @@ def closure(at: Layout, stage: str) -> dict[str, Any]:
 
 
 def real(at: Layout, stage: str) -> dict[str, Any]:
-    """realism.json: BM25 over whole meetings of the generated corpus, beside the real one's domains where it is there."""
+    """realism.json: BM25 over whole generated meetings, beside the real corpus's domains where that is there."""
     beside = at.corpus(corpora.chapter(at, stage)["beside"])
     return realism.study(at.generated, beside if transcript.read_card(beside)["obtained"] else None)
 
