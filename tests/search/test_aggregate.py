@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 import datetime
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import psycopg
+import injected
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from injected import KEY, meeting, session, vectors_of
 from opensearchpy import OpenSearch
 from psycopg import sql
 
-from lossmap import canon, transcript
-from lossmap.engine import marker
+from lossmap import canon
 from lossmap.errors import LossmapError
-from lossmap.index import build, inject, settle, table
-from lossmap.index.vectors import Vectors
+from lossmap.index import build, settle
 from lossmap.search import aggregate, intent
 from lossmap.search.aggregate import Answer, Nobody, Reference
-from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
-DIMENSION = 8
-KEY = {"encoder": {"name": "model-a", "dimension": DIMENSION}, "chunks_sha256": "x", "graph": True}
 PHRASE = "Amber Heron safety review"
 DEFERRED = "push the Amber Heron rollout (phase_1, 50%) back"
-
-
-def meeting(meeting_id: str, *said: str, date: str | None = None, title: str = "", by: Sequence[str] = "AB") -> Meeting:
-    turns = [Turn(i, by[i % len(by)], text, float(i), i + 0.5) for i, text in enumerate(said)]
-    return Meeting(meeting_id, title or f"Untitled {meeting_id}", "demo", "en", date, tuple(turns))
-
-
-def session(meeting_id: str, title: str, *speakers: str) -> Meeting:
-    return meeting(meeting_id, *(f"{name} reports" for name in speakers), title=title, by=speakers)
 
 
 # 201 words without a sentence end: two windows, the phrase within the 40 words that both hold.
@@ -87,35 +72,7 @@ OTHER = [
 ]
 
 
-def write_corpus(folder: Path, key: str, meetings: Sequence[Meeting]) -> Path:
-    first = meetings[0].meeting_id
-    query, gold = Query("q", "what ?", "lookup", "demo"), GoldSpan("q", first, 0, 0)
-    card = {"key": key, "version": "1", "tier": "A", "judged_by": "constructed"}
-    transcript.write_corpus(folder, meetings, [query], [gold], card)
-    return folder
-
-
-def vectors_of(rows: Sequence[table.Row]) -> Vectors:
-    values = np.random.default_rng(0).normal(size=(len(rows), DIMENSION)).astype(np.float32)
-    return Vectors(values / np.linalg.norm(values, axis=1, keepdims=True), np.arange(len(rows), dtype=np.int32))
-
-
-class Bench:
-    """Two corpora injected into one schema, chunked, and (when asked) built into one index."""
-
-    def __init__(
-        self, client: OpenSearch, conn: psycopg.Connection, folder: Path, **corpora: Sequence[Meeting]
-    ) -> None:
-        self.client, self.conn = client, conn
-        self.name = f"lossmap_test_answers_{uuid.uuid4().hex[:10]}"
-        for key, meetings in corpora.items():
-            inject.inject(conn, self.name, write_corpus(folder / key, key, meetings), folder / "out" / key)
-        table.build(conn, self.name, list(corpora), folder / "index")
-        self.rows = table.load(folder / "index")
-
-    def build(self) -> None:
-        build.build(self.client, self.name, self.rows, vectors_of(self.rows), KEY, timing=(20, 0.05))
-
+class Bench(injected.Bench):
     def write(self, files: int) -> None:
         """The first ``files`` files of the corpus, as a build that is not done leaves them."""
         first = sorted({row.file_uuid for row in self.rows})[:files]
@@ -126,13 +83,6 @@ class Bench:
 
     def reference(self, corpus: str = "demo", **options: Any) -> Reference:
         return Reference(self.client, self.name, self.conn, self.name, corpus, **options)
-
-    def drop(self) -> None:
-        marker.delete_index(self.client, self.name)
-        self.conn.rollback()
-        marker.drop_schema(self.conn, self.name)
-        self.conn.commit()
-        self.conn.close()
 
 
 @pytest.fixture(scope="module")

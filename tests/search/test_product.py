@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import datetime
-import uuid
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import psycopg
+import injected
 import pytest
+from injected import meeting, session
 from opensearchpy import OpenSearch
 from psycopg import sql
 
-from lossmap import canon, transcript
-from lossmap.engine import marker
-from lossmap.index import build, inject, table
-from lossmap.index.vectors import Vectors
+from lossmap import canon
 from lossmap.search import shapes
 from lossmap.search.aggregate import Answer
 from lossmap.search.product import Product
 from lossmap.search.shapes import EVENTS, FACET, FILES, LIST
-from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
-DIMENSION = 8
-KEY = {"encoder": {"name": "model-a", "dimension": DIMENSION}, "chunks_sha256": "x", "graph": True}
 PHRASE = "Amber Heron safety review"
 DEFERRED = "shut the Amber Heron quay"
-
-
-def meeting(meeting_id: str, *said: str, date: str | None = None, title: str = "", by: Sequence[str] = "AB") -> Meeting:
-    turns = [Turn(i, by[i % len(by)], text, float(i), i + 0.5) for i, text in enumerate(said)]
-    return Meeting(meeting_id, title or f"Untitled {meeting_id}", "demo", "en", date, tuple(turns))
-
-
-def session(meeting_id: str, title: str, *speakers: str, date: str | None = None) -> Meeting:
-    return meeting(meeting_id, *(f"{name} reports" for name in speakers), title=title, by=speakers, date=date)
 
 
 DEMO = [
@@ -65,39 +48,15 @@ COUNT = f"How many meetings discussed the {PHRASE}?"
 ATTENDED = "Who attended the most weekly sync sessions of the Harbour team, and how many were they at?"
 
 
-class Bench:
-    """Two corpora in one schema and one index."""
-
-    def __init__(self, client: OpenSearch, conn: psycopg.Connection, folder: Path) -> None:
-        self.client, self.conn = client, conn
-        self.name = f"lossmap_test_product_{uuid.uuid4().hex[:10]}"
-        for key, meetings in (("demo", DEMO), ("other", OTHER)):
-            query, gold = Query("q", "what ?", "lookup", "demo"), GoldSpan("q", meetings[0].meeting_id, 0, 0)
-            card = {"key": key, "version": "1", "tier": "A", "judged_by": "constructed"}
-            transcript.write_corpus(folder / key, meetings, [query], [gold], card)
-            inject.inject(conn, self.name, folder / key, folder / "out" / key)
-        table.build(conn, self.name, ["demo", "other"], folder / "index")
-        self.rows = table.load(folder / "index")
-        values = np.random.default_rng(0).normal(size=(len(self.rows), DIMENSION)).astype(np.float32)
-        vectors = Vectors(
-            values / np.linalg.norm(values, axis=1, keepdims=True), np.arange(len(values), dtype=np.int32)
-        )
-        build.build(client, self.name, self.rows, vectors, KEY, timing=(20, 0.05))
-
+class Bench(injected.Bench):
     def product(self, corpus: str = "demo", **options: Any) -> Product:
         return Product(self.client, self.name, self.conn, self.name, corpus, **options)
-
-    def drop(self) -> None:
-        marker.delete_index(self.client, self.name)
-        self.conn.rollback()
-        marker.drop_schema(self.conn, self.name)
-        self.conn.commit()
-        self.conn.close()
 
 
 @pytest.fixture(scope="module")
 def bench(opensearch: OpenSearch, postgres: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    made = Bench(opensearch, postgres(), tmp_path_factory.mktemp("product"))
+    made = Bench(opensearch, postgres(), tmp_path_factory.mktemp("product"), demo=DEMO, other=OTHER)
+    made.build()
     yield made
     made.drop()
 
