@@ -11,6 +11,7 @@ import pytest
 from lossmap.encode import cache, models
 from lossmap.encode.encoder import Encoder
 from lossmap.errors import LossmapError
+from lossmap.index import vectors
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "encoder"
 SENTENCES: list[str] = json.loads((FIXTURES / "sentences.json").read_text(encoding="utf-8"))
@@ -77,3 +78,69 @@ STORE = cache.VectorCache
 
 def _store(model: models.Model, prompt: str, folder: Path) -> cache.VectorCache:
     return STORE(model, prompt, folder)
+
+
+def test_pieces_are_counted_before_the_window_cuts(encoder: Encoder) -> None:
+    assert encoder.pieces(["talk", "", "talk " * 300], "").tolist() == [3, 2, 302]
+    assert encoder.pieces(["talk"], "query: ").tolist() == encoder.pieces(["query: talk"]).tolist()
+
+
+def test_what_a_window_cuts_is_counted() -> None:
+    assert vectors.cut_by("all-MiniLM-L6-v2", ["talk", "talk " * 198, "talk " * 298], [128, 256]) == {
+        "texts": 3,
+        "pieces": 3 + 200 + 300,
+        "windows": [
+            {"window": 128, "texts_cut": 2, "pieces_lost": 72 + 172},
+            {"window": 256, "texts_cut": 1, "pieces_lost": 44},
+        ],
+    }
+
+
+def test_a_window_is_one_that_the_model_was_made_for() -> None:
+    assert models.get("all-MiniLM-L6-v2", 128).window == 128
+    assert models.get("all-MiniLM-L6-v2") == models.get("all-MiniLM-L6-v2", 256)
+    for window in (0, 2, 257):
+        with pytest.raises(LossmapError, match="3 to 256"):
+            models.get("all-MiniLM-L6-v2", window)
+
+
+LONG = ["talk " * 200 + ending for ending in ("apples", "battery")]
+EDGE = "talk " * 126
+"""126 pieces and two special ones: whole at 128."""
+
+
+def test_a_vector_cut_at_one_window_is_never_served_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide, narrow = models.get("all-MiniLM-L6-v2"), models.get("all-MiniLM-L6-v2", 128)
+    assert cache.VectorCache(wide, "").folder != cache.VectorCache(narrow, "").folder
+    monkeypatch.setattr(cache, "VectorCache", lambda m, p: STORE(m, p, tmp_path / str(m.window)))
+    at_256, _ = cache.encode_distinct(wide, LONG, "")
+    at_128, encoded = cache.encode_distinct(narrow, LONG, "")
+    assert encoded == 2
+    np.testing.assert_array_equal(at_128, cache.encode_distinct(narrow, LONG, "")[0])
+    assert np.abs(at_128 - at_256).max() > 1e-3
+    # Cut at 128 pieces the two are one text, at 256 they are not.
+    np.testing.assert_allclose(at_128[0], at_128[1], atol=TOLERANCE)
+    assert np.abs(at_256[0] - at_256[1]).max() > 1e-3
+    np.testing.assert_allclose(at_128, Encoder(narrow).encode(LONG), atol=TOLERANCE)
+    # Nor the other way round, whichever came first: a cut vector is no source for the wide window.
+    fresh = ["word " * 150, "word"]
+    assert cache.encode_distinct(narrow, fresh, "")[1] == 2
+    later, encoded = cache.encode_distinct(wide, fresh, "")
+    assert encoded == 1, "the one that the narrow window had cut"
+    np.testing.assert_allclose(later, Encoder(wide).encode(fresh), atol=TOLERANCE)
+
+
+def test_a_text_that_a_window_leaves_whole_keeps_its_vector_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide, narrow = models.get("all-MiniLM-L6-v2"), models.get("all-MiniLM-L6-v2", 128)
+    monkeypatch.setattr(cache, "VectorCache", lambda m, p: STORE(m, p, tmp_path / str(m.window)))
+    texts = [*SENTENCES[:8], EDGE, EDGE + "more", *LONG]
+    at_256, _ = cache.encode_distinct(wide, texts, "")
+    at_128, encoded = cache.encode_distinct(narrow, texts, "")
+    assert encoded == 3, "the two long ones and the one that is a piece too long"
+    np.testing.assert_array_equal(at_128[:9], at_256[:9])
+    assert (np.abs(at_128[9:] - at_256[9:]).max(axis=1) > 1e-4).all()
+    np.testing.assert_allclose(at_128, Encoder(narrow).encode(texts), atol=TOLERANCE)

@@ -2,7 +2,8 @@
 
 One folder a (weights, tokenizer, window, pooling, prompt): ``keys.bin`` holds 32-byte text hashes, ``vectors.f32`` the
 rows. Vectors are appended before their keys, so that an interrupted run leaves at most rows without a name, which the
-next writer cuts off.
+next writer cuts off. A text that a shorter window leaves whole has the vector that the registry's window gave it, bit
+for bit, so that two windows differ in the texts that one of them cuts and in nothing else.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from lossmap import canon, progress, settings
+from lossmap.encode import models
 from lossmap.encode.encoder import BATCH, Encoder
 from lossmap.encode.models import Model
 
@@ -77,10 +79,28 @@ def encode_distinct(model: Model, texts: Sequence[str], prompt: str) -> tuple[np
     with cache.writing():
         known = cache.positions()
         missing = [i for i, key in enumerate(keys) if key not in known]
-        if missing:
-            _fill(cache, Encoder(model), [texts[i] for i in missing], [keys[i] for i in missing], prompt)
-            known = cache.positions()
-        return cache.rows([known[key] for key in keys]), len(missing)
+        encoded = _complete(cache, model, texts, keys, missing, prompt) if missing else 0
+        known = cache.positions()
+        return cache.rows([known[key] for key in keys]), encoded
+
+
+def _complete(
+    cache: VectorCache, model: Model, texts: Sequence[str], keys: list[bytes], missing: list[int], prompt: str
+) -> int:
+    """Fill in the texts at ``missing``; how many had to be encoded.
+
+    What a shorter window than the registry's leaves whole is taken from that one's cache, encoded there first where it
+    is new: which of two windows came first then decides nothing, where encoding twice would move the last bits.
+    """
+    encoder, longest, encoded = Encoder(model), models.get(model.name), 0
+    if model.window < longest.window:
+        uncut = encoder.pieces([texts[i] for i in missing], prompt) <= model.window
+        whole = [i for i, fits in zip(missing, uncut.tolist(), strict=True) if fits]
+        vectors, encoded = encode_distinct(longest, [texts[i] for i in whole], prompt)
+        cache.append([keys[i] for i in whole], vectors)
+        missing = [i for i, fits in zip(missing, uncut.tolist(), strict=True) if not fits]
+    _fill(cache, encoder, [texts[i] for i in missing], [keys[i] for i in missing], prompt)
+    return encoded + len(missing)
 
 
 def _fill(cache: VectorCache, encoder: Encoder, texts: list[str], keys: list[bytes], prompt: str) -> None:

@@ -12,6 +12,7 @@ from tokenizers import Encoding, Tokenizer
 from lossmap.encode.models import Model
 
 BATCH = 64
+COUNTED = 1_024
 
 
 def _mean(hidden: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -40,6 +41,9 @@ class Encoder:
         # The published file ships truncation 128 and fixed padding 128: both belong to the caller.
         self._tokenizer.enable_truncation(model.window)
         self._tokenizer.enable_padding(pad_id=0, pad_token="[PAD]")
+        self._uncut = Tokenizer.from_file(str(tokenizer))
+        self._uncut.no_truncation()
+        self._uncut.no_padding()
         self._pool = POOLING[model.pooling]
 
     def batches(self, texts: Sequence[str], prompt: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -53,6 +57,14 @@ class Encoder:
         out = np.empty((len(texts), self.model.dimension), np.float32)
         for positions, vectors in self.batches(texts, prompt):
             out[positions] = vectors
+        return out
+
+    def pieces(self, texts: Sequence[str], prompt: str = "") -> np.ndarray:
+        """int64 (n): word-pieces of each text with prompt and special pieces, before the window cuts it."""
+        out = np.empty(len(texts), np.int64)
+        for begin in range(0, len(texts), COUNTED):
+            some = [prompt + text.strip() for text in texts[begin : begin + COUNTED]]
+            out[begin : begin + COUNTED] = [len(e.ids) for e in self._uncut.encode_batch(some)]
         return out
 
     def _encode(self, texts: list[str]) -> np.ndarray:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from lossmap import artifacts, canon, settings
 from lossmap.errors import LossmapError
+
+SHORTEST = 3
+"""Two special pieces and one of the text."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,8 @@ def _model(name: str, stanza: dict) -> Model:
     )
 
 
-def get(name: str) -> Model:
+def get(name: str, window: int | None = None) -> Model:
+    """A model of the registry, cut at a shorter ``window`` of word-pieces where one is given."""
     known = registry()
     if name not in known:
         raise LossmapError(
@@ -107,4 +111,14 @@ def get(name: str) -> Model:
             exit_code=2,
             next_command="add a stanza to workflow/config/models.yaml",
         )
-    return known[name]
+    model = known[name]
+    if window is not None and not SHORTEST <= window <= model.window:
+        raise LossmapError(
+            "an encoder window that the model was not made for",
+            where=name,
+            observed=window,
+            expected=f"{SHORTEST} to {model.window} word-pieces",
+            exit_code=2,
+            next_command="correct window: of the index stanza in workflow/config/config.yaml",
+        )
+    return replace(model, window=window or model.window)

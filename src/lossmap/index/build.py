@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from lossmap import canon, progress
 from lossmap.encode import models
 from lossmap.engine import marker, opensearch
 from lossmap.errors import LossmapError
-from lossmap.index import mapping, settle, survey, table, vectors
+from lossmap.index import mapping, plane, settle, survey, table, vectors
+from lossmap.index.plane import DigestRow
 from lossmap.index.table import Row
 from lossmap.index.vectors import Vectors
 from lossmap.layout import Layout
@@ -23,22 +24,42 @@ from lossmap.layout import Layout
 BULK = 500
 
 
-def run(at: Layout, model: str, header: str, force: bool = False) -> dict[str, Any]:
-    """The rule: the live index of this scale and its manifest.json."""
-    rows, passages = table.load(at.index_folder), vectors.load(at.index_folder / "passages.npz")
-    chunking = canon.read_json(at.index_folder / "chunking.json")
-    key = identity(chunking, model, header, passages, at.graph)
+Digests = tuple[Sequence[DigestRow], Vectors]
+"""The digest plane: its rows and the vectors of their texts."""
+
+
+def run(
+    at: Layout, model: str, header: str, force: bool = False, window: int | None = None, digests: str | None = None
+) -> dict[str, Any]:
+    """The rule: the live index of this scale and its manifest.json.
+
+    ``window``: word-pieces at which the encoder cuts, None for the registry's; ``digests``: the header policy of the
+    digest plane, None for an index of chunks alone.
+    """
+    folder = at.index_folder
+    rows, passages = table.load(folder), vectors.load(folder / vectors.CHUNKS)
+    chunking = canon.read_json(folder / "chunking.json")
+    key = identity(chunking, model, header, passages, at.graph, window)
+    beside = None
+    if digests is not None:
+        beside = plane.load(folder), vectors.load(folder / vectors.DIGESTS)
+        key = with_digests(key, canon.read_json(folder / plane.REPORT), digests, beside[1])
     client = opensearch.client()
-    report = build(client, at.index_name, rows, passages, key, force)
+    report = build(client, at.index_name, rows, passages, key, force, digests=beside)
     at.note_reuse("index", report["resumed_chunks"])
-    return manifest(at.index_folder / "manifest.json", key, chunking, report, opensearch.describe(client))
+    return manifest(folder / "manifest.json", key, chunking, report, opensearch.describe(client))
 
 
 def identity(
-    chunking: dict[str, Any], model: str, header: str, passages: Vectors, graph: bool = True
+    chunking: dict[str, Any],
+    model: str,
+    header: str,
+    passages: Vectors,
+    graph: bool = True,
+    window: int | None = None,
 ) -> dict[str, Any]:
     """What makes two indexes the same for a delta: everything that shapes a ranking and nothing that a clock does."""
-    encoder = models.get(model).provenance()
+    encoder = models.get(model, window).provenance()
     return {
         "chunks_sha256": chunking["chunks_sha256"],
         "splitter": chunking["splitter"],
@@ -51,6 +72,19 @@ def identity(
     }
 
 
+def with_digests(key: dict[str, Any], digesting: dict[str, Any], header: str, passages: Vectors) -> dict[str, Any]:
+    """The identity of an index that holds the digest plane too; that of one without has no word of it."""
+    digests = {
+        "digests_sha256": digesting["digests_sha256"],
+        "digest_rule": digesting["rule"],
+        "terms": digesting["terms"],
+        "header": header,
+        "vectors_sha256": passages.sha256(),
+    }
+    mapped = mapping.sha256(key["encoder"]["dimension"], graph=key["graph"], digests=True)
+    return {**key, "mapping_sha256": mapped, "digests": digests}
+
+
 def build(
     client: OpenSearch,
     index: str,
@@ -59,22 +93,32 @@ def build(
     key: dict[str, Any],
     force: bool = False,
     timing: tuple[float, float] = (1_800, 5),
+    digests: Digests | None = None,
 ) -> dict[str, Any]:
-    """The settled, merged index and its state (settle.state, survey); chunks already there are not rewritten.
+    """The settled, merged index and its state (settle.state, survey); documents already there are not rewritten.
 
-    ``timing``: seconds to wait for the index to settle, and between two polls.
-    """  # fmt: skip
-    since = _ensure(client, index, key, force)
+    ``timing``: seconds to wait for the index to settle, and between two polls. ``digests`` are written after the chunks
+    and stand beside them: files, settling and ``resumed_chunks`` count chunks alone, ``docs_count`` and the survey
+    every document, and ``planes`` says how many of each there are.
+    """
+    since, model = _ensure(client, index, key, force), key["encoder"]["name"]
     counts = Counter(row.file_uuid for row in rows)
     present = _present(client, index, counts)
-    todo = [i for i, row in enumerate(rows) if row.doc_id not in present]
-    _write(client, index, rows, passages, todo, key["encoder"]["name"])
+    _write(client, index, rows, passages, _missing(rows, present), model)
+    if digests is not None:
+        _write(client, index, *digests, _missing(digests[0], _present_digests(client, index)), model)
     settle.await_settled(client, index, settle.Expected(len(counts), since), *timing)
     settle.prepare(client, index)
     report = {**settle.state(client, index), **survey.survey(client, index), "resumed_chunks": len(present)}
-    _require_whole(index, report, len(rows))
+    _require_whole(index, report, len(rows) + len(digests[0] if digests else ()))
+    if digests is not None:
+        report["planes"] = _require_planes(client, index, {"chunk": len(rows), "digest": len(digests[0])})
     survey.require_one_space(report, index)
     return report
+
+
+def _missing(rows: Sequence[Row | DigestRow], present: Collection[str]) -> list[int]:
+    return [i for i, row in enumerate(rows) if row.doc_id not in present]
 
 
 def _ensure(client: OpenSearch, index: str, key: dict[str, Any], force: bool) -> int:
@@ -87,7 +131,8 @@ def _ensure(client: OpenSearch, index: str, key: dict[str, Any], force: bool) ->
         marker.delete_index(client, index)
     since = int(time.time() * 1000) - 1
     meta = {"identity": canon.digest(key), "since": since}
-    client.indices.create(index=index, body=mapping.body(key["encoder"]["dimension"], meta, graph=key["graph"]))
+    planes = {"graph": key["graph"], "digests": "digests" in key}
+    client.indices.create(index=index, body=mapping.body(key["encoder"]["dimension"], meta, **planes))
     return since
 
 
@@ -100,19 +145,31 @@ def _present(client: OpenSearch, index: str, counts: Mapping[str, int]) -> set[s
     client.indices.refresh(index=index)
     found = settle.chunk_counts(client, index)
     partial = [f for f, n in found.items() if counts[f] != n]
-    body = {"query": {"terms": {"file_uuid": partial}}, "_source": False}
-    hits = helpers.scan(client, index=index, query=body) if partial else ()
+    query = {"bool": {"filter": [settle.CHUNKS, {"terms": {"file_uuid": partial}}]}}
+    hits = helpers.scan(client, index=index, query={"query": query, "_source": False}) if partial else ()
     whole = (f"{f}_{i}" for f, n in found.items() if counts[f] == n for i in range(n))
     return {*whole, *(hit["_id"] for hit in hits)}
 
 
+def _present_digests(client: OpenSearch, index: str) -> set[str]:
+    """Ids of the digests that are there: a few thousand, so that all are asked for."""
+    client.indices.refresh(index=index)
+    query = {"query": {"term": {"doc_type": "digest"}}, "_source": False}
+    return {hit["_id"] for hit in helpers.scan(client, index=index, query=query)}
+
+
 def _write(
-    client: OpenSearch, index: str, rows: Sequence[Row], passages: Vectors, todo: Sequence[int], model: str
+    client: OpenSearch,
+    index: str,
+    rows: Sequence[Row | DigestRow],
+    passages: Vectors,
+    todo: Sequence[int],
+    model: str,
 ) -> None:
     if not todo:
         return
     client.indices.put_settings(index=index, body={"index": {"refresh_interval": "-1"}})
-    actions = progress.bar(_actions(index, rows, passages, todo, model), "index", len(todo), "chunks")
+    actions = progress.bar(_actions(index, rows, passages, todo, model), "index", len(todo), "documents")
     try:
         helpers.bulk(client, actions, chunk_size=BULK, request_timeout=300, max_retries=2)
     except (OpenSearchException, OSError) as error:
@@ -120,7 +177,7 @@ def _write(
             "indexing was interrupted",
             where=index,
             observed=str(error)[:300],
-            expected="every chunk indexed",
+            expected="every document indexed",
             next_command="run again: what is written is kept",
         ) from error
     finally:
@@ -129,7 +186,7 @@ def _write(
 
 
 def _actions(
-    index: str, rows: Sequence[Row], passages: Vectors, todo: Sequence[int], model: str
+    index: str, rows: Sequence[Row | DigestRow], passages: Vectors, todo: Sequence[int], model: str
 ) -> Iterator[dict[str, Any]]:
     for i in todo:
         row = rows[i]
@@ -138,27 +195,45 @@ def _actions(
             "_id": row.doc_id,
             "file_uuid": row.file_uuid,
             "chunk_index": row.chunk_index,
-            "doc_type": "chunk",
             "corpus": row.corpus,
             "meeting_id": row.meeting_id,
             "domain": row.domain,
             "language": row.language,
             "title": row.title,
             "content": row.text,
-            "speaker": row.speaker,
             "speakers": list(row.speakers),
             "start_time": row.start,
             "end_time": row.end,
             "recorded_date": row.recorded_date,
+            **_of_plane(row),
             "indexed_at": int(time.time() * 1000),
             "embedding_model": model,
             "embedding": np.asarray(passages.distinct[passages.inverse[i]]).tolist(),
         }
 
 
-def _require_whole(index: str, report: dict[str, Any], chunks: int) -> None:
+def _of_plane(row: Row | DigestRow) -> dict[str, Any]:
+    """What sets a document's plane apart: a digest has no one speaker."""
+    if isinstance(row, DigestRow):
+        return {"doc_type": "digest", "digest_section": row.section}
+    return {"doc_type": "chunk", "speaker": row.speaker}
+
+
+def _require_planes(client: OpenSearch, index: str, expected: dict[str, int]) -> dict[str, int]:
+    """Documents of each plane, as the engine counts them: a digest must not stand in for a chunk."""
+    queries = {name: {"query": {"term": {"doc_type": name}}} for name in expected}
+    observed = {name: client.count(index=index, body=body)["count"] for name, body in queries.items()}
+    if observed != expected:
+        raise LossmapError(
+            "the planes of the settled index are not those meant", where=index, observed=observed, expected=expected,
+            next_command=mapping.REBUILD, exit_code=3,
+        )  # fmt: skip
+    return observed
+
+
+def _require_whole(index: str, report: dict[str, Any], documents: int) -> None:
     observed = (report["docs_count"], report["docs_deleted"], report["segments"])
-    expected = (chunks, 0, min(chunks, 1))
+    expected = (documents, 0, min(documents, 1))
     if observed != expected:
         raise LossmapError(
             "the settled index is not the one meant", where=index, observed=f"docs, deleted, segments = {observed}",

@@ -36,10 +36,13 @@ ANALYSIS = {
 }
 
 
-def body(dimension: int, meta: dict[str, Any], shards: int = 1, graph: bool = True) -> dict[str, Any]:
+def body(
+    dimension: int, meta: dict[str, Any], shards: int = 1, graph: bool = True, digests: bool = False
+) -> dict[str, Any]:
     """The create-index request: one shard, no replica, sorted by (file, chunk) so that doc ids follow the corpus.
 
     Without ``graph`` the vectors are stored and scored exactly, and the engine builds no HNSW graph over them.
+    With ``digests`` a document may be one of the digest plane; an index without keeps the mapping that it had.
     """
     keyword, integer, number, text = ({"type": kind} for kind in ("keyword", "integer", "float", "text"))
     transcript = {"type": "text", "analyzer": "transcript"}
@@ -60,6 +63,7 @@ def body(dimension: int, meta: dict[str, Any], shards: int = 1, graph: bool = Tr
         "recorded_date": {"type": "date"},
         "indexed_at": {"type": "date"},
         "embedding_model": keyword,
+        **({"digest_section": integer} if digests else {}),
         "embedding": {"type": "knn_vector", "dimension": dimension, **({"method": HNSW} if graph else {})},
     }
     return {
@@ -77,6 +81,6 @@ def body(dimension: int, meta: dict[str, Any], shards: int = 1, graph: bool = Tr
     }
 
 
-def sha256(dimension: int, shards: int = 1, graph: bool = True) -> str:
+def sha256(dimension: int, shards: int = 1, graph: bool = True, digests: bool = False) -> str:
     """Hash of settings and mapping without the run's own metadata."""
-    return canon.digest(body(dimension, {}, shards, graph))
+    return canon.digest(body(dimension, {}, shards, graph, digests))

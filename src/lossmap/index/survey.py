@@ -27,7 +27,7 @@ def verdict(buckets: dict[str, int]) -> str:
 
 
 def survey(client: OpenSearch, index: str) -> dict[str, Any]:
-    """Labels, verdict and dimension of the indexed vectors."""
+    """Labels, verdict and dimension of the vectors of every plane: one query vector is held against all of them."""
     labels = {"terms": {"field": "embedding_model", "size": 50, "missing": ABSENT}}
     reply = client.search(index=index, body={"size": 0, "aggs": {"labels": labels}, "track_total_hits": True})
     buckets = {b["key"]: b["doc_count"] for b in reply["aggregations"]["labels"]["buckets"]}

@@ -1,6 +1,7 @@
 """The chunk table: every chunk of the injected files as one sorted file.
 
-Row number = position in (file_uuid, chunk_index) order = Lucene doc id after the index sort and a merge to one segment.
+Row number = position in (file_uuid, chunk_index) order = Lucene doc id after the index sort and a merge to one segment;
+beside a digest plane, whose documents sort before their file's chunks, the order is the same and the numbers are not.
 """
 
 from __future__ import annotations
@@ -42,18 +43,10 @@ class Row:
     def doc_id(self) -> str:
         return f"{self.file_uuid}_{self.chunk_index}"
 
-
-def _no_header(row: Row) -> str:
-    return ""
-
-
-HEADERS = {"none": _no_header}
-"""What is put before a chunk's text for its vector; the day of injection is in none of them."""
-
-
-def embedding_text(policy: str, row: Row) -> str:
-    header = HEADERS[policy](row)
-    return f"{header}\n\n{row.text}" if header else row.text
+    @property
+    def roster(self) -> tuple[str, ...]:
+        """Everybody in the file, for a header."""
+        return self.speakers
 
 
 def run(at: Layout) -> dict[str, Any]:

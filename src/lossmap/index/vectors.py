@@ -6,13 +6,19 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lossmap import canon, transcript
 from lossmap.encode import cache, models
-from lossmap.index import table
+from lossmap.encode.encoder import Encoder
+from lossmap.index import plane, table
+from lossmap.index.header import Passage, embedding_text
 from lossmap.layout import Layout
+
+CHUNKS = "passages.npz"
+DIGESTS = "digests.npz"
 
 
 @dataclass(frozen=True)
@@ -38,13 +44,31 @@ class Vectors:
         return found.hexdigest()
 
 
-def of(model_name: str, kind: str, texts: Sequence[str]) -> tuple[Vectors, int]:
-    """Vectors of ``texts`` (kind ``query`` or ``passage``), and how many texts were not in the cache."""
-    model = models.get(model_name)
+def of(model_name: str, kind: str, texts: Sequence[str], window: int | None = None) -> tuple[Vectors, int]:
+    """Vectors of ``texts`` (kind ``query`` or ``passage``), and how many texts were not in the cache.
+
+    ``window``: word-pieces at which a text is cut; None for the registry's.
+    """
+    model = models.get(model_name, window)
     prompt = model.query_prompt if kind == "query" else model.passage_prompt
     order = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     distinct, encoded = cache.encode_distinct(model, list(order), prompt)
     return Vectors(distinct, np.array([order[text] for text in texts], np.int32)), encoded
+
+
+def cut_by(model_name: str, texts: Sequence[str], windows: Sequence[int]) -> dict[str, Any]:
+    """What each window leaves out of the passages ``texts``: texts cut, and word-pieces that no vector sees."""
+    model = models.get(model_name)
+    pieces = Encoder(model).pieces(texts, model.passage_prompt)
+    found = [
+        {
+            "window": window,
+            "texts_cut": int((pieces > window).sum()),
+            "pieces_lost": int((pieces - window).clip(0).sum()),
+        }
+        for window in windows
+    ]
+    return {"texts": len(texts), "pieces": int(pieces.sum()), "windows": found}
 
 
 def save(path: Path, value: Vectors) -> None:
@@ -57,22 +81,30 @@ def load(path: Path) -> Vectors:
         return Vectors(data["distinct"], data["inverse"])
 
 
-def run_passages(at: Layout, model: str, header: str) -> dict[str, int]:
+def run_passages(at: Layout, model: str, header: str, window: int | None = None) -> dict[str, int]:
     """The rule: passages.npz of an index."""
-    texts = [table.embedding_text(header, row) for row in table.load(at.index_folder)]
-    report = _write(at.index_folder / "passages.npz", model, "passage", texts)
+    report = _passages(at.index_folder / CHUNKS, model, header, window, table.load(at.index_folder))
     at.note_reuse("encode", report["distinct"] - report["encoded_now"])
     return report
 
 
-def run_queries(at: Layout, model: str) -> dict[str, int]:
+def run_digests(at: Layout, model: str, header: str, window: int | None = None) -> dict[str, int]:
+    """The rule: digests.npz of an index with a digest plane; ``header`` is that plane's."""
+    return _passages(at.index_folder / DIGESTS, model, header, window, plane.load(at.index_folder))
+
+
+def run_queries(at: Layout, model: str, window: int | None = None) -> dict[str, int]:
     """The rule: the vectors of the queries of a bench."""
-    return _write(at.query_vectors, model, "query", [query.text for query in queries(at)])
+    return _write(at.query_vectors, model, "query", [query.text for query in queries(at)], window)
 
 
-def _write(path: Path, model: str, kind: str, texts: Sequence[str]) -> dict[str, int]:
+def _passages(path: Path, model: str, header: str, window: int | None, rows: Sequence[Passage]) -> dict[str, int]:
+    return _write(path, model, "passage", [embedding_text(header, row) for row in rows], window)
+
+
+def _write(path: Path, model: str, kind: str, texts: Sequence[str], window: int | None) -> dict[str, int]:
     """How many texts there are, how many differ, and how many were new to the cache."""
-    value, encoded = of(model, kind, texts)
+    value, encoded = of(model, kind, texts, window)
     save(path, value)
     return {"texts": len(texts), "distinct": len(value.distinct), "encoded_now": encoded}
 

@@ -7,6 +7,8 @@ from typing import Any
 
 FIELDS = ("content", "content.exact", "title")
 CHUNK_PLANE = {"term": {"doc_type": "chunk"}}
+DIGEST_PLANE = {"term": {"doc_type": "digest"}}
+DIGEST_SIZE = 6
 
 
 def text_clause(text: str) -> dict[str, Any]:
@@ -29,6 +31,20 @@ def plane(files: Sequence[str] | None = None, corpus: str | None = None) -> list
     """Filter clauses: the chunk plane, and the files or the corpus where the scope names them."""
     named = [] if files is None else [{"terms": {"file_uuid": sorted(files)}}]
     return [CHUNK_PLANE, *named, *([] if corpus is None else [{"term": {"corpus": corpus}}])]
+
+
+def on_digests(clause: Any) -> Any:
+    """A leg, or a whole request, with the digest plane where the chunk plane stood; everything else as it was."""
+    if clause == CHUNK_PLANE:
+        return DIGEST_PLANE
+    if isinstance(clause, dict):
+        return {name: on_digests(part) for name, part in clause.items()}
+    return [on_digests(part) for part in clause] if isinstance(clause, list) else clause
+
+
+def digest_request(legs: Sequence[dict[str, Any]], size: int = DIGEST_SIZE) -> dict[str, Any]:
+    """The hybrid request of the chat path, its chunk legs asked of the digest plane."""
+    return on_digests(hybrid(legs, size))
 
 
 def text_leg(text: str, files: Sequence[str] | None = None, corpus: str | None = None) -> dict[str, Any]:
