@@ -81,7 +81,9 @@ def test_a_built_index_is_whole_in_one_segment_and_a_second_build_writes_nothing
 def test_a_killed_build_goes_on_with_the_chunks_that_are_missing(opensearch: OpenSearch, index: str) -> None:
     table = rows()
     build._ensure(opensearch, index, key(), False)
-    build._write(opensearch, index, table, vectors_of(table), range(6), "model-a")  # one file and a half
+    build._write(
+        opensearch, index, {"encoder": {"name": "model-a"}}, table, vectors_of(table), range(6)
+    )  # one file and a half
     opensearch.indices.refresh(index=index)
     report = write(opensearch, index)
     assert report["resumed_chunks"] == 6 and report["docs_count"] == 12 and report["docs_deleted"] == 0
@@ -144,7 +146,7 @@ def test_more_files_than_one_page_are_counted_exactly(
 def test_two_models_in_one_index_are_refused(opensearch: OpenSearch, index: str) -> None:
     write(opensearch, index)
     table = rows()
-    build._write(opensearch, index, table, vectors_of(table), range(2), "model-b")
+    build._write(opensearch, index, {"encoder": {"name": "model-b"}}, table, vectors_of(table), range(2))
     opensearch.indices.refresh(index=index)
     report = survey.survey(opensearch, index)
     assert report["embedding_verdict"] == "mixed"

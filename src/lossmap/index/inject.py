@@ -20,6 +20,7 @@ from psycopg import sql
 from lossmap import canon, progress, transcript
 from lossmap.corpora import selection, timing, timings
 from lossmap.engine import marker, postgres
+from lossmap.index import shuffle
 from lossmap.index.chunk import UNKNOWN_SPEAKER, words
 from lossmap.index.schema import TABLES
 from lossmap.layout import Layout
@@ -45,7 +46,10 @@ def run(at: Layout, key: str, force: bool = False) -> dict[str, Any]:
     """The rule: one corpus of a scale into its schema."""
     with postgres.connect() as conn:
         timed = timings.load(at, at.stanza.get("timings", []))
-        return inject(conn, at.schema, at.corpus(key), at.injection(key), force, timed, at.stanza.get("only"))
+        report = inject(conn, at.schema, at.corpus(key), at.injection(key), force, timed, at.stanza.get("only"))
+        if "shuffle" in at.stanza:
+            shuffle.rows(conn, at.schema, at.stanza["shuffle"])
+        return report
 
 
 def name_uuid(*parts: object) -> uuid.UUID:
