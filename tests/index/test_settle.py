@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +15,6 @@ from lossmap.index.settle import Expected
 
 BEFORE, DISPATCH, AFTER = 1_000, 2_000, 3_000
 """Epoch milliseconds of documents and of the dispatch of a reindex."""
-Step = Callable[[], object]
 
 
 @pytest.fixture
@@ -28,16 +25,29 @@ def index(opensearch: OpenSearch, unique_name) -> Iterator[str]:  # type: ignore
     marker.delete_index(opensearch, name)
 
 
-@pytest.fixture
-def between_polls(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """The steps that the indexing worker takes while the check sleeps, one a pause."""
+class Clock:
+    """Time that passes in pauses alone, each with one step of the indexing worker: the number of polls is fixed."""
 
-    def plan(*steps: Step) -> None:
-        left = iter(steps)
-        clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: next(left, lambda: None)())
-        monkeypatch.setattr(settle, "time", clock)
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.steps: Iterator[Callable[[], object]] = iter(())
 
-    return plan
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        next(self.steps, lambda: None)()
+
+    def plan(self, *steps: Callable[[], object]) -> None:
+        self.steps = iter(steps)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(settle, "time", made)
+    return made
 
 
 def put(client: OpenSearch, index: str, file: str, chunks: Sequence[int], at: int = AFTER) -> None:
@@ -55,16 +65,16 @@ def drop(client: OpenSearch, index: str, file: str) -> None:
 
 def refused(client: OpenSearch, index: str, expected: Expected, words: str) -> None:
     with pytest.raises(LossmapError, match=words) as refusal:
-        settle.await_settled(client, index, expected, timeout=0.3, interval=0.05)
+        settle.await_settled(client, index, expected, timeout=4, interval=1)
     assert refusal.value.exit_code == 3
 
 
 def settled(client: OpenSearch, index: str, expected: Expected) -> list[tuple[int, int]]:
-    return settle.await_settled(client, index, expected, timeout=20, interval=0.05).polls
+    return settle.await_settled(client, index, expected, timeout=9, interval=1).polls
 
 
 def test_a_reindex_between_deleting_and_writing_a_file_is_not_settled(
-    opensearch: OpenSearch, index: str, between_polls: Callable[..., None]
+    opensearch: OpenSearch, index: str, clock: Clock
 ) -> None:
     """Two equal polls in the middle: one file has come back while the next was deleted."""
     for file in ("b", "c"):
@@ -74,7 +84,7 @@ def test_a_reindex_between_deleting_and_writing_a_file_is_not_settled(
         put(opensearch, index, "a", range(4))
         drop(opensearch, index, "b")
 
-    between_polls(next_file, lambda: put(opensearch, index, "b", range(4)))
+    clock.plan(next_file, lambda: put(opensearch, index, "b", range(4)))
     assert settled(opensearch, index, Expected(3, DISPATCH)) == [(2, 8), (2, 8), (3, 12), (3, 12)]
 
 
@@ -85,11 +95,11 @@ def test_a_plateau_with_files_missing_is_not_settled(opensearch: OpenSearch, ind
 
 
 def test_a_count_that_rises_within_the_last_file_is_not_settled(
-    opensearch: OpenSearch, index: str, between_polls: Callable[..., None]
+    opensearch: OpenSearch, index: str, clock: Clock
 ) -> None:
     put(opensearch, index, "a", range(4))
     put(opensearch, index, "b", [0])
-    between_polls(lambda: put(opensearch, index, "b", [1]), lambda: put(opensearch, index, "b", [2, 3]))
+    clock.plan(lambda: put(opensearch, index, "b", [1]), lambda: put(opensearch, index, "b", [2, 3]))
     assert settled(opensearch, index, Expected(2, DISPATCH)) == [(2, 5), (2, 6), (2, 8), (2, 8)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 from opensearchpy import OpenSearch, helpers
@@ -12,7 +13,7 @@ from lossmap.errors import LossmapError
 from lossmap.index import mapping, settle, sweep
 from lossmap.index.sweep import Tally
 
-EVERYTHING = {"match_all": {}}
+EVERYTHING: dict[str, Any] = {"match_all": {}}
 
 
 def files(*numbers: int) -> frozenset[str]:
