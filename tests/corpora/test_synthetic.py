@@ -79,9 +79,14 @@ def test_a_rewording_judges_the_meetings_of_the_chosen_corpus(folder: Path) -> N
     assert not {q.text for q in other.queries} & {q.text for q in exact.queries}
 
 
-def test_an_altered_byte_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_an_altered_byte_or_a_shard_too_many_is_refused(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
+    extra = copy / "meetings" / "part-0001.jsonl"
+    extra.write_bytes(b"")
+    with pytest.raises(LossmapError, match="part-0001.jsonl"):
+        synthetic.read(registry.query_set("synthetic"), copy, {"budget": BUDGET})
+    extra.unlink()
     part = copy / "meetings" / "part-0000.jsonl"
     part.write_bytes(part.read_bytes().replace(b"0", b"1", 1))
     with pytest.raises(LossmapError, match="part-0000.jsonl"):

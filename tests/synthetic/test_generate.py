@@ -143,7 +143,7 @@ def test_verify_names_the_file_that_does_not_match(corpus: Path, name: str, chan
 
 
 def test_verify_refuses_another_folder(tmp_path: Path) -> None:
-    with pytest.raises(LossmapError, match="not a generated corpus"):
+    with pytest.raises(LossmapError, match="no checksums"):
         verify(tmp_path)
 
 

@@ -34,12 +34,17 @@ class History:
 
 
 def chunk_counts(client: OpenSearch, index: str) -> dict[str, int]:
-    """Chunks of each file, exact: a paged composite aggregation (a cardinality sketch said 1,983 for 1,984)."""
+    """Chunks of each file that has any."""
+    return file_counts(client, index, CHUNKS)
+
+
+def file_counts(client: OpenSearch, index: str, query: dict[str, Any]) -> dict[str, int]:
+    """Hits of each file, exact: a paged composite aggregation (a cardinality sketch said 1,983 for 1,984)."""
     counts: dict[str, int] = {}
     after: dict[str, Any] = {}
     while True:
         source = {"size": PAGE, "sources": [{"file": {"terms": {"field": "file_uuid"}}}], **after}
-        body = {"size": 0, "query": CHUNKS, "aggs": {"files": {"composite": source}}}
+        body = {"size": 0, "query": query, "aggs": {"files": {"composite": source}}}
         page = client.search(index=index, body=body)["aggregations"]["files"]
         counts |= {b["key"]["file"]: b["doc_count"] for b in page["buckets"]}
         if "after_key" not in page:
