@@ -10,11 +10,12 @@ import psycopg
 from psycopg import sql
 
 REWRITE = """
-CREATE TEMPORARY TABLE laid ON COMMIT DROP AS SELECT * FROM {0}.segment ORDER BY segment_id;
+CREATE TEMPORARY TABLE laid AS SELECT * FROM {0}.segment ORDER BY segment_id;
 DELETE FROM {0}.segment;
 DROP INDEX IF EXISTS {0}.segment_order, {0}.segment_span;
 CREATE INDEX IF NOT EXISTS segment_file ON {0}.segment (file_uuid);
 INSERT INTO {0}.segment OVERRIDING SYSTEM VALUE SELECT * FROM laid ORDER BY md5({1} || segment_uuid::text), segment_id;
+DROP TABLE laid;
 ANALYZE {0}.segment;
 """
 
