@@ -108,7 +108,7 @@ def normalise(key: str, raw_dir: Path, out_dir: Path, selection: Mapping[str, in
     reader, tier = READERS[stanza.reader], stanza.tier
     if stanza.documents:
         other = out_dir.parent / stanza.documents
-        tier = max(tier, canon.read_json(other / "corpus.json")["tier"])  # A < B < C: the worst shapes the row
+        tier = transcript.worst([tier, transcript.read_card(other)["tier"]])
         reading = reader.read(stanza, raw_dir, selection, documents=transcript.read_meetings(other))
     else:
         reading = reader.read(stanza, raw_dir, selection)
