@@ -13,8 +13,9 @@ from lossmap.errors import LossmapError
 from lossmap.index import mapping, settle
 from lossmap.index.settle import Expected
 
-BEFORE, DISPATCH, AFTER = 1_000, 2_000, 3_000
-"""Epoch milliseconds of documents and of the dispatch of a reindex."""
+DISPATCH = 1_700_000_000_000
+BEFORE, AFTER = DISPATCH - 1, DISPATCH
+"""Epoch milliseconds, as long as real ones: the engine takes a number of four digits for a year."""
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from lossmap import canon
 from lossmap.errors import LossmapError
-from lossmap.synthetic import rules
+from lossmap.synthetic import aggregates, rules
 from lossmap.synthetic import world as worlds
 from lossmap.synthetic.pools import REGISTERS
 from lossmap.synthetic.render import Positions, render
@@ -24,6 +24,8 @@ from lossmap.synthetic.rules import Book
 from lossmap.synthetic.world import Config, Plant, Session, World
 
 SHORT_TURN_WORDS = 4
+LEAST = max(low for low, _ in (aggregates.COUNTED, aggregates.LISTED, aggregates.EVENTFUL, aggregates.DATED))
+"""Meetings that one question needs: with fewer, the draw of its gold finds too small a pool."""
 NEXT = "./run lossmap synth generate --folder FOLDER"
 LICENCE = """SPDX-License-Identifier: CC0-1.0
 
@@ -58,6 +60,8 @@ def generate(config: Config, out: Path, workers: int | None = None, book: Book |
         raise LossmapError(
             "the folder is there already", where=out, expected="a new folder", next_command=f"rm -r {out}", exit_code=2
         )
+    if book is None:
+        _require_enough(config)
     world = worlds.build(config)
     book = rules.build(world) if book is None else book
     _check_plants(world, book.plants)
@@ -73,6 +77,18 @@ def generate(config: Config, out: Path, workers: int | None = None, book: Book |
         canon.write_text(folder / "LICENSE", LICENCE)
         canon.write_sums(folder)
     return stats
+
+
+def _require_enough(config: Config) -> None:
+    if config.meetings < LEAST:
+        raise LossmapError(
+            "too few meetings to ask every kind of question about",
+            where="meetings",
+            observed=config.meetings,
+            expected=f"at least {LEAST}",
+            next_command=f"{NEXT} --meetings {LEAST}",
+            exit_code=2,
+        )
 
 
 def verify(folder: Path) -> int:
