@@ -61,6 +61,7 @@ def declare(verbs: Any) -> None:
     index = scaled(verbs, "index", _index, "chunks and vectors into OpenSearch, settled and merged")
     for verb in (inject, index):
         verb.add_argument("--force", action="store_true", help="rewrite what is unchanged too")
+    scaled(verbs, "sweep", _sweep, "delete what the live index holds of files that were not injected")
     scaled(verbs, "freeze", _freeze, "freeze one leg").add_argument("leg")
     pin = scaled(verbs, "pin", _pin, "hold an arm's offline order against the live engine")
     pin.add_argument("arm")
@@ -102,6 +103,12 @@ def _index(o: argparse.Namespace) -> None:
     from lossmap.index import build
 
     show(build.run(layout_of(o), o.force))
+
+
+def _sweep(o: argparse.Namespace) -> None:
+    from lossmap.index import sweep
+
+    show(sweep.run(layout_of(o)))
 
 
 def _freeze(o: argparse.Namespace) -> None:

@@ -141,7 +141,7 @@ def inject(
     conn.commit()
     canon.write_jsonl(out / "files.jsonl", files)
     canon.write_jsonl(out / "turns.jsonl", turn_rows)
-    head = {k: card[k] for k in ("key", "version", "judged_by")} | {"tier": max(tiers)}  # A < B < C
+    head = {k: card[k] for k in ("key", "version", "judged_by")} | {"tier": transcript.worst(tiers)}
     manifest = _manifest(head, canon.file_sha256(corpus_folder / "corpus.json"), files, counts, params)
     canon.write_json(out / "manifest.json", manifest)
     return {**manifest, "actions": {k: counts[k] for k in ("created", "updated", "skipped")}}

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from opensearchpy import OpenSearch, OpenSearchException
 
-from lossmap.engine import marker
+from lossmap import canon
+from lossmap.engine import marker, opensearch
 from lossmap.errors import LossmapError
 from lossmap.index import mapping, settle
+from lossmap.layout import Layout
 
 AT_ONCE = 1_000
 """Files a request, far below the engine's limit of 65,536 terms."""
@@ -36,6 +38,20 @@ class Tally:
         wrong = [f"{count} {what}" for what, count in counts.items() if count]
         # An empty snapshot adds up, and every file of the index would be an orphan of it.
         return f"of {len(self.snapshot)} files: {', '.join(wrong)}" if wrong or not self.snapshot else None
+
+
+def run(at: Layout) -> dict[str, int]:
+    """Sweep the live index of a bench by its injections: each injected file must carry chunks there.
+
+    A build never needs this, since it refuses an index that holds more than was meant; an index that something else
+    writes to does.
+    """
+    folders = [at.injection(key) for key in at.documents]
+    files = frozenset(row["file_uuid"] for folder in folders for row in canon.read_jsonl(folder / "files.jsonl"))
+    client = opensearch.client()
+    marker.require_index(client, at.index_name)
+    indexed = files & settle.chunk_counts(client, at.index_name).keys()
+    return {"deleted": sweep(client, at.index_name, Tally(files, indexed, frozenset()))}
 
 
 def sweep(client: OpenSearch, index: str, tally: Tally) -> int:
