@@ -7,7 +7,7 @@ from typing import Any
 from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
-from lossmap.studies import ann, composition, corpora, membership, stage, synthetic
+from lossmap.studies import ann, composition, corpora, membership, stage, stage4, synthetic
 
 
 def _composition(at: Layout, _: str) -> Any:
@@ -28,6 +28,7 @@ CHAPTERS = {
     "corpora": corpora.STUDIES,
     "synthetic": synthetic.STUDIES,
     "composition": {"composition": _composition, "hybrid": _membership},
+    "stage4": stage4.STUDIES,
 }
 TABLES = {"ann": (ann.PER_QUERY_HEADER, ann.per_query)}
 

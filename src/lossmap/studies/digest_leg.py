@@ -21,6 +21,11 @@ from lossmap.search.route import LABELS, Route
 FIRST = 10
 """Files of the chunk leg that a reader would reach: what the digest leg finds among them, it finds again."""
 CLASS = "summarize"
+TOGETHER = "together"
+COUNTED = (
+    "queries_scored", "routed", "returned", "digest_found_gold", "chunk_found_gold", "found_again", "rescued",
+    "intent_by_query_class", "reconciliation",
+)  # fmt: skip
 CARD = {
     "measures": "the digest leg as a choice of files, over the queries that were routed to it",
     "ranked_plane": "chunk: digest hits stand beside the ranked list and never in it",
@@ -94,6 +99,31 @@ def digest_block(records: Sequence[RouteRecord], gold_files: Mapping[str, Collec
         "intent_by_query_class": _intents(records),
         "reconciliation": reconciliation(records),
     }
+
+
+def together(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts of several corpora's ``blocks`` added up, as the seed printed them; no rate, which would be a mean over
+    corpora. Of the blocks' tiers the worst.
+    """
+    counts: list[dict[str, Any]] = [{name: block[name] for name in COUNTED} for block in blocks]
+    for count in counts:
+        count["rescued"] = {name: count["rescued"][name] for name in ("queries", "files")}
+    return {
+        "corpus": TOGETHER,
+        "corpora": [block["corpus"] for block in blocks],
+        "tier": max(block["tier"] for block in blocks),  # A < B < C
+        "judged_by": " + ".join(sorted({block["judged_by"] for block in blocks})),
+        "first_files": FIRST,
+        **_added(counts),
+    }
+
+
+def _added(parts: Sequence[Any]) -> Any:
+    """Numbers added, name by name; a name that one part lacks counts nothing there."""
+    if not isinstance(parts[0], Mapping):
+        return sum(parts)
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: _added([part[name] for part in parts if name in part]) for name in names}
 
 
 def reconciliation(records: Sequence[RouteRecord]) -> dict[str, int]:
