@@ -15,7 +15,6 @@ from lossmap import canon, layout, transcript
 from lossmap.engine import opensearch
 from lossmap.errors import LossmapError
 from lossmap.index import build, inject, plane, settle, table, vectors
-from lossmap.index.chunk import UNKNOWN_SPEAKER
 from lossmap.layout import Layout
 from lossmap.search import bodies, legs, pin, pipeline, speakers
 from lossmap.transcript import Query
@@ -96,7 +95,7 @@ class Bench:
     @cached_property
     def named(self) -> list[tuple[str, ...]]:
         """The speakers of the index that each query names."""
-        known = {row.speaker for row in self.rows} - {UNKNOWN_SPEAKER}
+        known = speakers.of(self.rows)
         return [speakers.named(query.text, known) for query in self.queries]
 
     def scope(self, spec: dict[str, Any], i: int) -> dict[str, Any]:
