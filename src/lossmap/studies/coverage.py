@@ -80,7 +80,7 @@ def study(
         "sections": len(held),
         "scopes": [{**head, **row} for rows, _ in measured for row in rows],
         "rows": [{**head, **row} for row in summary([row for rows, _ in measured for row in rows])],
-        "tombstones": [tombstone([named for _, named in measured])],
+        "tombstones": [{**head, **tombstone([named for _, named in measured])}],
     }
 
 
