@@ -14,7 +14,7 @@ from lossmap.errors import LossmapError
 from lossmap.judge.measures import NAMES
 from lossmap.judge.qrels import Coverage
 from lossmap.layout import Layout
-from lossmap.studies import corpora, judging, one_speaker, speaking, stage4
+from lossmap.studies import corpora, judging, one_speaker, stage4
 
 STAGE = "stage4"
 QUERIES = {
@@ -33,7 +33,7 @@ SPEAKERS = ("Ada", "Bo", "Ada", "Bo", "Cy", "Unknown")
 class World:
     def __init__(self, patch: pytest.MonkeyPatch, root: Path) -> None:
         index = {"documents": ["real"], "scored": ["real", "made"]}
-        spec = {"index": "v6", "corpora": ["real", "made"], "coverage": "made"}
+        spec = {"index": "v6", "corpora": ["real", "made"], "coverage": "made", "speaker": "mixed"}
         self.at = planted.scale(patch, root, {"mixed": index}, {STAGE: spec}, {})
         patch.setattr(one_speaker, "check", lambda at, rows: {"chunks": len(rows), "of_several_speakers": 0})
         self.bench = layout.load("tiny", "mixed/real")
@@ -155,4 +155,4 @@ def test_the_whole_index_is_walked(world: World, monkeypatch: pytest.MonkeyPatch
     seen: list[tuple[Layout, int]] = []
     monkeypatch.setattr(one_speaker, "check", lambda at, rows: seen.append((at, len(rows))) or {})
     world.study()
-    assert [(at.index, count) for at, count in seen] == [(speaking.INDEX, len(SPEAKERS))]
+    assert [(at.index, count) for at, count in seen] == [("mixed", len(SPEAKERS))]

@@ -52,15 +52,16 @@ class Asked:
 
 def study(at: Layout, stage: str) -> dict[str, Any]:
     """speaker.json: classes, rows, contrasts, reach of the filter, and that no chunk holds two speakers' words."""
-    index = layout.load(at.scale, INDEX)
+    index = layout.load(at.scale, scores.chapter(at, stage)["speaker"])
     rows = table.load(index.index_folder)
     names, speaker_of = speakers.of(rows), [row.speaker for row in rows]
     by_document = dict(zip(table.doc_ids(rows), speaker_of, strict=True))
-    asked = [_asked(at, stage, key, names) for key in scores.chapter(at, stage)["corpora"]]
+    benches = [layout.load(at.scale, f"{index.index}/{key}") for key in scores.chapter(at, stage)["corpora"]]
+    asked = [_asked(stage, bench, names) for bench in benches]
     some = [one for one in asked if one.named]
     found = [_arms(at, stage, one, speaker_of) for one in some]
     return {
-        "index": INDEX,
+        "index": index.index,
         "query_class": CLASS,
         "rule": RULE,
         "speakers": len(names),
@@ -74,10 +75,9 @@ def study(at: Layout, stage: str) -> dict[str, Any]:
     }
 
 
-def _asked(at: Layout, stage: str, key: str, names: Collection[str]) -> Asked:
-    bench = layout.load(at.scale, f"{INDEX}/{key}")
-    scored = compare.read_arm(scores.scored(at, bench.bench, stage) / ARMS[0])
-    corpus = judging.load(bench, key)
+def _asked(stage: str, bench: Layout, names: Collection[str]) -> Asked:
+    scored = compare.read_arm(scores.scored(bench, bench.bench, stage) / ARMS[0])
+    corpus = judging.load(bench, bench.scored[0])
     graded = qrels.grade(corpus.coverage).qrels
     texts = {query.query_id: query.text for query in corpus.queries}
     found = {query_id: speakers.named(texts[query_id], names) for query_id in scored.query_ids}
