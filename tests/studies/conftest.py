@@ -1,3 +1,5 @@
+"""Modules beside these tests are importable by name, as in tests/report."""
+
 from __future__ import annotations
 
 import sys
@@ -7,10 +9,10 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 from lossmap import canon, layout
 from lossmap.layout import Layout
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -1,92 +1,98 @@
-"""A root with scored arms whose values a test chooses: what a chapter's studies read, without legs or engines."""
+"""Files as rules leave them, small and written by hand: a scale, arms with their values, chunk tables, frozen legs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from lossmap import canon, layout
-from lossmap.judge.evaluate import CLASSES, PER_QUERY_HEADER
+from lossmap import canon, layout, transcript
+from lossmap.index import inject
+from lossmap.index.table import Row
 from lossmap.judge.measures import NAMES
 from lossmap.layout import Layout
-from lossmap.transcript import GoldSpan, Meeting, Query, Turn, write_corpus
+from lossmap.search import legs
+from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
-LEGS = {
-    "bm25": {"kind": "text", "scope": "corpus"},
-    "exact": {"kind": "exact", "scope": "corpus"},
-    "hnsw": {"kind": "hnsw", "scope": "corpus", "k": 192},
-}
-ARMS = {
-    "bm25": {"mode": "keyword", "legs": ["bm25"]},
-    "dense-exact": {"mode": "semantic", "legs": ["exact"]},
-    "rrf30-exact": {"mode": "hybrid", "legs": ["bm25", "exact"]},
-    "dense-hnsw": {"mode": "semantic", "legs": ["hnsw"]},
-    "rrf30-hnsw": {"mode": "hybrid", "legs": ["bm25", "hnsw"]},
-}
-EXACT, GRAPH = ("bm25", "dense-exact", "rrf30-exact"), ("dense-hnsw", "rrf30-hnsw")
-Values = Mapping[str, float | Mapping[str, float]]
-"""Query id to the value of every measure, or to a value a measure."""
+INDEX = "i" * 8
+HASHES = {"query_ids": "q", "qrels": "r", "index": INDEX, "engine": "e"}
 
 
-def root(
-    folder: Path, patch: pytest.MonkeyPatch, indexes: Mapping[str, Any], stage: str, chapter: Mapping[str, Any]
+def scale(
+    patch: pytest.MonkeyPatch, root: Path, indexes: dict[str, Any], chapters: dict[str, Any], stages: dict[str, Any]
 ) -> Layout:
-    """A root at smoke scale with one chapter, its arms the five of ARMS."""
-    config = {
-        "scale": "smoke", "model": "m", "header": "none",
-        "scales": {"smoke": {"indexes": indexes, "chapters": {stage: chapter}}},
-    }  # fmt: skip
-    canon.write_json(folder / "workflow/config/config.yaml", config)
-    canon.write_json(folder / "workflow/config/arms.yaml", {"legs": LEGS, "stages": {stage: {"arms": ARMS}}})
-    patch.setenv("LOSSMAP_ROOT", str(folder))
+    """A root of its own with one scale, as layout.load finds it."""
+    config = {"scale": "tiny", "scales": {"tiny": {"indexes": indexes, "chapters": chapters}}}
+    canon.write_json(root / "workflow/config/config.yaml", config)
+    canon.write_json(root / "workflow/config/arms.yaml", {"stages": stages, "legs": {}})
+    patch.setenv("LOSSMAP_ROOT", str(root))
     return layout.load()
 
 
-def corpus(at: Layout, key: str, classes: Mapping[str, str], of: str | None = None) -> None:
-    """A corpus whose queries have these classes; ``of``: the corpus whose questions it words again."""
-    meetings = sorted({query_id.split(":")[1] for query_id in classes})
-    queries = [Query(q, "what ?", query_class, key) for q, query_class in classes.items()]
-    gold = [GoldSpan(q, q.split(":")[1], 0, 0) for q in classes]
-    spoken = [Meeting(m, m, key, "en", None, (Turn(0, "A", "so"),)) for m in meetings]
-    card = {"key": key, "tier": "A", "judged_by": "human", **({"documents": of} if of else {})}
-    write_corpus(at.corpus(key), spoken, queries, gold, card)
+def meeting(meeting_id: str, *said: tuple[str, str]) -> Meeting:
+    turns = tuple(Turn(i, speaker, text, float(i), i + 0.5) for i, (speaker, text) in enumerate(said))
+    return Meeting(meeting_id, f"Meeting {meeting_id}", "demo", "en", None, turns)
+
+
+def corpus(
+    at: Layout, key: str, meetings: Sequence[Meeting], queries: Mapping[str, tuple[str, str]], gold: Mapping[str, str]
+) -> None:
+    """``queries``: id to text and class; ``gold``: id to the meeting whose first turn it is."""
+    card = {"key": key, "version": "1", "tier": "A", "judged_by": "human", "licence": "MIT", "name": key}
+    asked = [Query(query_id, text, query_class, "demo") for query_id, (text, query_class) in queries.items()]
+    spans = [GoldSpan(query_id, meeting_id, 0, 0) for query_id, meeting_id in gold.items()]
+    transcript.write_corpus(at.corpus(key), meetings, asked, spans, card)
+
+
+def uuid_of(key: str, meeting_id: str) -> str:
+    return str(inject.name_uuid("file", key, meeting_id))
+
+
+def chunk(key: str, meeting_id: str, index: int, speaker: str, text: str, start: float = 0.0) -> Row:
+    file = uuid_of(key, meeting_id)
+    title = f"Meeting {meeting_id}"
+    return Row(
+        file, index, key, meeting_id, "demo", "en", title, None, speaker, (speaker,), start, start + 1.0, text
+    )  # fmt: skip
+
+
+def table(at: Layout, rows: Sequence[Row]) -> list[Row]:
+    """The chunk table and the manifest of an index."""
+    ordered = sorted(rows, key=lambda row: (row.file_uuid, row.chunk_index))
+    canon.write_jsonl(at.index_folder / "chunks.jsonl", map(asdict, ordered))
+    canon.write_json(at.index_folder / "manifest.json", {"index_sha256": INDEX})
+    return ordered
+
+
+def leg(at: Layout, name: str, hits: Mapping[str, Sequence[int]], index: str = INDEX, depth: int = 48) -> None:
+    """Rows of each query, best first."""
+    rows, scores = legs.pad([(some, np.arange(len(some), 0, -1.0).tolist()) for some in hits.values()], depth)
+    legs.save(at.leg(name), legs.Leg(list(hits), rows, scores, {"leg": name, "index_sha256": index}))
 
 
 def arm(
-    folder: Path, values: Values, classes: Mapping[str, str], index: str = "i", qrels: str = "q", ann: Any = None
-) -> Path:
-    """An arm folder as studies.measure writes it, for the queries of one corpus."""
-    each = {q: v if isinstance(v, Mapping) else dict.fromkeys(NAMES, v) for q, v in values.items()}
-    present = [name for name in CLASSES if name == "all" or name in classes.values()]
-    document = {
-        "arm": {"id": folder.name}, "ann": ann, "index": {"chunks": 3, "files": 1},
-        "hashes": {"query_ids": canon.digest(sorted(values)), "qrels": qrels, "index": index, "engine": "e"},
-        "rows": [_row(name, [q for q in each if name in ("all", classes[q])], each) for name in present],
-    }  # fmt: skip
+    folder: Path,
+    name: str,
+    values: Mapping[str, float],
+    classes: Mapping[str, str] | None = None,
+    legs_of: Mapping[str, str] | None = None,
+    **other: Any,
+) -> None:
+    """metrics.json and per_query.csv.gz: each query has one value in every measure. ``legs_of``: leg name to sha256."""
+    key = next(iter(values)).split(":")[0]
+    head = {"corpus": key, "tier": "A", "judged_by": "human"}
+    names = {**dict.fromkeys(values, "lookup"), **(classes or {})}
+    rows = []
+    for query_class in (*sorted(set(names.values())), "all"):
+        some = [value for query_id, value in values.items() if query_class in ("all", names[query_id])]
+        metrics = dict.fromkeys(NAMES, sum(some) / len(some))
+        rows.append({**head, "query_class": query_class, "queries": len(some), "metrics": metrics})
+    used = dict(legs_of or {f"{name}-leg": "s"})
+    document = {"arm": {"id": name, "legs": list(used)}, "legs": used, "rows": rows, "hashes": HASHES, **other}
     canon.write_json(folder / "metrics.json", document)
-    rows = [(folder.name, q, name, repr(each[q][name])) for q in sorted(each) for name in NAMES]
-    canon.write_csv_gz(folder / "per_query.csv.gz", PER_QUERY_HEADER, rows)
-    return folder
-
-
-def _row(name: str, mine: list[str], each: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    head = {"corpus": mine[0].split(":")[0], "tier": "A", "judged_by": "human", "query_class": name}
-    means = {m: sum(each[q][m] for q in mine) / len(mine) for m in NAMES}
-    rest = {"meetings": 1, "empty": 0, "intervals": {}, "ceilings": {}}
-    return {**head, "queries": len(mine), "metrics": means, **rest}
-
-
-def manifest(at: Layout, index: str, texts: Mapping[str, list[str]], **identity: Any) -> None:
-    """chunks.jsonl of these files and texts, and a manifest that says so."""
-    folder = layout.load(at.scale, index).index_folder
-    rows = [{"file_uuid": file, "text": text} for file, some in texts.items() for text in some]
-    canon.write_jsonl(folder / "chunks.jsonl", rows)
-    chunking = {
-        "files": len(texts), "chunks": len(rows), "splitter": {"name": "punkt"},
-        "chunks_sha256": canon.file_sha256(folder / "chunks.jsonl"),
-    }  # fmt: skip
-    state = {"docs_count": len(rows), "docs_deleted": 0, "segments": 1, "indexing_total": len(rows)}
-    canon.write_json(folder / "manifest.json", {"chunking": chunking, "identity": identity, "state": state})
+    lines = [(name, query_id, measure, repr(value)) for query_id, value in values.items() for measure in sorted(NAMES)]
+    canon.write_csv_gz(folder / "per_query.csv.gz", ("name", "qid", "measure", "value"), sorted(lines))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import planted
 import pytest
+import rebuilt
 from opensearchpy import OpenSearch
 
 from lossmap import canon, layout
@@ -41,18 +41,18 @@ def chunk(text: str, index: int) -> Row:
 @pytest.fixture
 def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     indexes = {name: {"documents": ["real"], "scored": ["real"]} for name in IDENTITIES}
-    made = planted.root(tmp_path, monkeypatch, indexes, "stage3", CHAPTER)
-    planted.corpus(made, "real", CLASSES)
+    made = rebuilt.root(tmp_path, monkeypatch, indexes, "stage3", CHAPTER)
+    rebuilt.corpus(made, "real", CLASSES)
     for index, identity in IDENTITIES.items():
         whole = {**identity, "chunks_sha256": "c", "graph": index == "mixed", "encoder": {"name": "m", "window": 256}}
-        planted.manifest(made, index, {"f": ["a", "b"]}, **whole)
+        rebuilt.manifest(made, index, {"f": ["a", "b"]}, **whole)
         document = canon.read_json(layout.load(made.scale, index).index_folder / "manifest.json")
         document["index_sha256"] = index
         if index == "v6":
             document["state"] |= {"planes": {"chunk": 2, "digest": 1}, "docs_count": 3}
         canon.write_json(layout.load(made.scale, index).index_folder / "manifest.json", document)
     ann = {"depth": 48, "recall_mean": 0.25}
-    planted.arm(made.stage("stage3") / "scored/mixed/real/dense-hnsw", dict.fromkeys(CLASSES, 0.1), CLASSES, ann=ann)
+    rebuilt.arm(made.stage("stage3") / "scored/mixed/real/dense-hnsw", dict.fromkeys(CLASSES, 0.1), CLASSES, ann=ann)
     return made
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import planted
 import pytest
+import rebuilt
 
 from lossmap.errors import LossmapError
 from lossmap.studies import share
@@ -14,7 +14,7 @@ CLASSES = {f"real:m{i % 4}:{i:03d}": "lookup" if i % 2 else "summarize" for i in
 
 
 def write(folder: Path, name: str, value: float, index: str = "i", qrels: str = "q") -> Path:
-    return planted.arm(folder / index / name, dict.fromkeys(CLASSES, value), CLASSES, index, qrels)
+    return rebuilt.arm(folder / index / name, dict.fromkeys(CLASSES, value), CLASSES, index, qrels)
 
 
 def test_the_difference_is_the_effect_over_the_graph_less_the_one_over_the_exact_leg(tmp_path: Path) -> None:
@@ -32,8 +32,8 @@ def test_the_interval_is_of_paired_queries(tmp_path: Path) -> None:
     """Queries that move both effects alike leave no doubt of their difference."""
     values = {q: i / 16 for i, q in enumerate(CLASSES)}
     zero = dict.fromkeys(CLASSES, 0.0)
-    exact = planted.arm(tmp_path / "a", values, CLASSES), planted.arm(tmp_path / "b", zero, CLASSES)
-    graph = planted.arm(tmp_path / "c", values, CLASSES), planted.arm(tmp_path / "d", zero, CLASSES)
+    exact = rebuilt.arm(tmp_path / "a", values, CLASSES), rebuilt.arm(tmp_path / "b", zero, CLASSES)
+    graph = rebuilt.arm(tmp_path / "c", values, CLASSES), rebuilt.arm(tmp_path / "d", zero, CLASSES)
     row = share.rows(exact, graph, CLASSES)[-1]
     low, high = row["intervals"]["hnsw"]["meetings"]
     assert low < high and row["intervals"]["difference"] == {"meetings": [0.0, 0.0], "queries": [0.0, 0.0]}

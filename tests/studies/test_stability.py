@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import planted
 import pytest
+import rebuilt
 
 from lossmap import canon
 from lossmap.judge.measures import NAMES
@@ -23,7 +23,7 @@ MOVED = {"f": ["a", "b c"], "g": ["x"]}
 
 def write(at: Layout, index: str, arm: str, value: float, **more: Any) -> None:
     folder = at.stage("stability") / "scored" / index / arm
-    planted.arm(folder, dict.fromkeys(CLASSES, value), CLASSES, more.pop("hash", index), **more)
+    rebuilt.arm(folder, dict.fromkeys(CLASSES, value), CLASSES, more.pop("hash", index), **more)
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     indexes = {name: plain for name in ("marks", *GRAPHS)}
     indexes |= {name: {**plain, "shuffle": i, "order": "start"} for i, name in enumerate(STARTS, 1)}
     indexes |= {name: {**plain, "shuffle": i} for i, name in enumerate(TOTALS, 1)}
-    made = planted.root(tmp_path, monkeypatch, indexes, "stability", CHAPTER)
-    planted.corpus(made, "real", CLASSES)
+    made = rebuilt.root(tmp_path, monkeypatch, indexes, "stability", CHAPTER)
+    rebuilt.corpus(made, "real", CLASSES)
     for i, index in enumerate([*STARTS, *TOTALS, "marks", "main"]):
-        planted.manifest(made, index, MOVED if index in ("start-2", "marks") else TEXTS)
-        for arm in planted.EXACT:
+        rebuilt.manifest(made, index, MOVED if index in ("start-2", "marks") else TEXTS)
+        for arm in rebuilt.EXACT:
             value = {"start-1": 0.2, "start-2": 0.5, "start-3": 0.4, "marks": 0.3}.get(index, 0.25)
             write(made, index, arm, value, qrels=f"q{i}" if index in (*STARTS, "marks") else "q")
     card = {"corpus": {"key": "real", "tier": "A", "judged_by": "human"}, "timing_sources": {"real": 2}}
@@ -59,7 +59,7 @@ def test_the_broken_order_has_a_band_and_the_total_one_has_none(at: Layout) -> N
 def test_the_largest_delta_runs_from_the_best_build_to_the_worst_with_its_interval_turned(at: Layout) -> None:
     """start-1 minus start-2 is negative in the order of the indexes."""
     uneven = {q: 0.5 + i / 100 for i, q in enumerate(CLASSES)}
-    planted.arm(at.stage("stability") / "scored/start-2/bm25", uneven, CLASSES, "start-2", "q1")
+    rebuilt.arm(at.stage("stability") / "scored/start-2/bm25", uneven, CLASSES, "start-2", "q1")
     band = next(b for b in stability.order(at, "stability")["bands"] if b["query_class"] == "all")
     largest = band["largest_delta"]
     assert (largest["a"], largest["b"]) == ("start-2", "start-1")
@@ -78,14 +78,14 @@ def test_identical_means_the_same_chunks_and_the_same_values(at: Layout) -> None
     ]  # fmt: skip
     assert (found["start"]["chunk_tables"], found["total"]["chunk_tables"]) == (2, 1)
     nearly = dict.fromkeys(CLASSES, 0.25) | {"real:m0:000": dict.fromkeys(NAMES, 0.25) | {"RR": 0.2500000001}}
-    planted.arm(at.stage("stability") / "scored/total-3/rrf30-exact", nearly, CLASSES, "total-3")
+    rebuilt.arm(at.stage("stability") / "scored/total-3/rrf30-exact", nearly, CLASSES, "total-3")
     assert (orders()["total"]["identical"], orders()["total"]["values_identical"]) == (False, False)
-    planted.manifest(at, "total-2", MOVED)
+    rebuilt.manifest(at, "total-2", MOVED)
     assert orders()["total"]["chunk_tables"] == 2
 
 
 def test_equal_values_over_other_chunks_are_not_identical(at: Layout) -> None:
-    planted.manifest(at, "total-2", {"g": TEXTS["g"], "f": TEXTS["f"]})
+    rebuilt.manifest(at, "total-2", {"g": TEXTS["g"], "f": TEXTS["f"]})
     found = next(o for o in stability.order(at, "stability")["orders"] if o["order"] == "total")
     assert (found["identical"], found["values_identical"], found["pairs"][0]["chunks_differ"]) == (False, True, 0)
 
@@ -94,7 +94,7 @@ def test_the_splitter_is_counted_against_the_control_and_scored(at: Layout) -> N
     found = stability.order(at, "stability")["splitter"]
     counted = ("control", "index", "files", "files_differ", "chunks_differ", "only_in_control", "only_in_index")
     assert [found[name] for name in counted] == ["main", "marks", 2, 1, 4, 2, 2]
-    assert {r["arm"] for r in found["rows"]} == set(planted.EXACT)
+    assert {r["arm"] for r in found["rows"]} == set(rebuilt.EXACT)
     assert found["rows"][-1]["deltas"]["RR"] == pytest.approx(0.05)
 
 
@@ -114,8 +114,8 @@ def graphed(at: Layout) -> Layout:
     values = {"main": (0.10, 0.20), "bulk": (0.12, 0.20), "cured": (0.24, 0.30)}
     ann = {"depth": 48, "recall_mean": 0.25, "recall_by_score_mean": 0.5, "short_share": 0.6, "hits_mean": 90.0}
     for index in GRAPHS:
-        planted.manifest(at, index, TEXTS, **identities[index])
-        for arm, value in zip(planted.GRAPH, values[index], strict=True):
+        rebuilt.manifest(at, index, TEXTS, **identities[index])
+        for arm, value in zip(rebuilt.GRAPH, values[index], strict=True):
             write(at, index, arm, value, ann=ann)
     write(at, "main", "rrf30-exact", 0.31)
     return at
@@ -134,7 +134,7 @@ def test_each_build_says_its_path_and_what_its_graph_finds(graphed: Layout) -> N
     assert bulk["path"] == "requests of 9000 documents, not merged"
     assert cured["path"] == "distinct vectors alone, a hit standing for its copies" and cured["vectors"] == "distinct"
     assert (main["recall48_mean"], main["recall48_by_score_mean"], main["hits_mean"]) == (0.25, 0.5, 90.0)
-    assert main["segments"] == 1 and {r["arm"] for r in main["arms"]} == set(planted.GRAPH)
+    assert main["segments"] == 1 and {r["arm"] for r in main["arms"]} == set(rebuilt.GRAPH)
 
 
 def test_builds_are_held_against_the_controls_graph_and_against_the_exact_leg(graphed: Layout) -> None:

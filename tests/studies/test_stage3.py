@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import planted
 import pytest
+import rebuilt
 
 from lossmap import canon
 from lossmap.errors import LossmapError
@@ -33,20 +33,20 @@ GATE |= {"up": {"class": "multi_file", "measure": "nDCG@10"}}
 def write(at: Layout, index: str, key: str, arm: str, value: Any, **more: Any) -> None:
     values = value if isinstance(value, dict) else dict.fromkeys(CLASSES[key], value)
     folder = at.stage("stage3") / "scored" / index / key / arm
-    planted.arm(folder, values, CLASSES[key], more.pop("hash", index), **more)
+    rebuilt.arm(folder, values, CLASSES[key], more.pop("hash", index), **more)
 
 
 @pytest.fixture
 def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     indexes = {name: {"documents": ["real", "made"], "scored": list(CLASSES)} for name in EXACT_VALUES}
-    made = planted.root(tmp_path, monkeypatch, indexes, "stage3", CHAPTER)
+    made = rebuilt.root(tmp_path, monkeypatch, indexes, "stage3", CHAPTER)
     canon.write_json(tmp_path / "workflow/config/gates.yaml", {stage3.GATE: GATE})
     for key, classes in CLASSES.items():
-        planted.corpus(made, key, classes, of="made" if key == "made.again" else None)
+        rebuilt.corpus(made, key, classes, of="made" if key == "made.again" else None)
         for index, value in EXACT_VALUES.items():
-            for arm in planted.EXACT:
+            for arm in rebuilt.EXACT:
                 write(made, index, key, arm, value)
-            for arm in planted.GRAPH if index in GRAPH_VALUES else ():
+            for arm in rebuilt.GRAPH if index in GRAPH_VALUES else ():
                 write(made, index, key, arm, GRAPH_VALUES[index])
     of_row = {"corpus": "real", "query_class": "all", "bands": dict.fromkeys(NAMES, 0.0)}
     order = [{**of_row, "order": o, "arm": "rrf30-exact", "band": b} for o, b in (("start", 0.9), ("total", 0.0))]
@@ -61,8 +61,8 @@ def drawn(at: Layout) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_a_contrast_is_drawn_for_the_arms_that_both_indexes_have(at: Layout) -> None:
     found = drawn(at)
-    assert {arm for name, arm in found if name == "header"} == {*planted.EXACT, *planted.GRAPH}
-    assert {arm for name, arm in found if name == "digests"} == set(planted.EXACT)
+    assert {arm for name, arm in found if name == "header"} == {*rebuilt.EXACT, *rebuilt.GRAPH}
+    assert {arm for name, arm in found if name == "digests"} == set(rebuilt.EXACT)
     head = found["v6", "bm25"]
     assert (head["treatment"], head["control"]) == ("v6", "mixed")
     assert [(r["corpus"], r["query_class"]) for r in head["rows"]] == [
@@ -131,7 +131,7 @@ def test_a_gate_over_a_contrast_that_is_not_drawn_is_refused(at: Layout) -> None
 
 def test_scores_are_of_every_index_corpus_and_arm(at: Layout) -> None:
     rows = stage3.scored_rows(at, "stage3")["rows"]
-    assert {(r["bench"], r["arm"]) for r in rows if r["arm"] in planted.GRAPH} == {
-        (f"{index}/{key}", arm) for index in GRAPH_VALUES for key in CLASSES for arm in planted.GRAPH
+    assert {(r["bench"], r["arm"]) for r in rows if r["arm"] in rebuilt.GRAPH} == {
+        (f"{index}/{key}", arm) for index in GRAPH_VALUES for key in CLASSES for arm in rebuilt.GRAPH
     }  # fmt: skip
     assert {r["bench"] for r in rows if r["arm"] == "bm25"} == {f"{i}/{key}" for i in EXACT_VALUES for key in CLASSES}

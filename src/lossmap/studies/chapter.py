@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
-from lossmap.studies import ann, composition, corpora, membership, stability, stage, stage3, synthetic
+from lossmap.studies import ann, composition, corpora, membership, stability, stage, stage3, stage4, synthetic
 
 
 def _composition(at: Layout, _: str) -> Any:
@@ -23,12 +24,13 @@ def _membership(at: Layout, stage: str) -> Any:
     return membership.study(at, at.config["scales"][at.scale]["chapters"][stage]["indexes"])
 
 
-CHAPTERS = {
+CHAPTERS: dict[str, dict[str, Callable[[Layout, str], Any]]] = {
     "stage1": stage.STUDIES,
     "corpora": corpora.STUDIES,
     "synthetic": synthetic.STUDIES,
     "stability": stability.STUDIES,
     "stage3": stage3.STUDIES,
+    "stage4": stage4.STUDIES,
     "composition": {"composition": _composition, "hybrid": _membership},
 }
 TABLES = {"ann": (ann.PER_QUERY_HEADER, ann.per_query)}
