@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lossmap import canon, transcript
@@ -23,7 +24,7 @@ def _membership(at: Layout, stage: str) -> Any:
     return membership.study(at, at.config["scales"][at.scale]["chapters"][stage]["indexes"])
 
 
-CHAPTERS = {
+CHAPTERS: dict[str, dict[str, Callable[[Layout, str], Any]]] = {
     "stage1": stage.STUDIES,
     "corpora": corpora.STUDIES,
     "synthetic": synthetic.STUDIES,
