@@ -82,12 +82,16 @@ def _items(found: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _from_facts(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
-    """A measured claim beside a published number, row by row, as the specification lists them."""
+    """A measured claim beside a published number, row by row, as the specification lists them.
+
+    ``{corpus}`` in the id of a claim is the corpus that this scale has for real questions.
+    """
     for fact in spec["facts"]:
-        record = book.record(fact["claim"]) if "claim" in fact else None
+        claim = fact["claim"].format(corpus=book.corpus) if "claim" in fact else None
+        record = book.record(claim) if claim else None
         fields = {
             "label": fact["label"],
-            "ours": book.claim(fact["claim"]) if "claim" in fact else None,
+            "ours": book.claim(claim) if claim else None,
             "published": book.published(fact["published"]) if "published" in fact else None,
             "note": fact.get("note", ""),
         }
@@ -111,6 +115,23 @@ def _from_beside(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
                 for row in document["rows"]:
                     if arm in block["arms"] and (row["corpus"], row["query_class"]) == (book.corpus, query_class):
                         yield Row({**base, "source": arm, "ann": document.get("ann"), **row}, file, row["tier"])
+
+
+def _from_contrasts(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """Per corpus and class the cited delta of published.yaml, then our own contrasts (``ours``: name and arm)."""
+    found = book.resolve(spec["file"], spec["pointer"])
+    for block in spec["blocks"]:
+        corpus = block["corpus"].format(corpus=book.corpus)
+        for query_class in block["classes"]:
+            stem, head = f"{block['published']}.{query_class}", {"corpus": corpus, "query_class": query_class}
+            cited = {measure: book.published(f"{stem}.{name}") for name, measure in spec["measures"].items()}
+            yield Row({**head, "name": "cited", "queries": book.published(f"{stem}.n"), "deltas": cited}, None)
+            for contrast in found:
+                if {"name": contrast["name"], "arm": contrast["arm"]} in spec["ours"]:
+                    for row in contrast["rows"]:
+                        if (row["corpus"], row["query_class"]) == (corpus, query_class):
+                            names = {name: contrast[name] for name in ("name", "arm")}
+                            yield Row({**row, **names}, spec["file"], row["tier"])
 
 
 def _from_data(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
@@ -143,6 +164,7 @@ SOURCES: dict[str, Callable[[Book, Mapping[str, Any]], Iterator[Row]]] = {
     "file": _from_file,
     "facts": _from_facts,
     "beside": _from_beside,
+    "contrasts": _from_contrasts,
     "data": _from_data,
     "checks": _from_checks,
     "claims": _from_claims,
