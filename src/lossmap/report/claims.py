@@ -81,7 +81,7 @@ def _parts(outer: Mapping[str, Any], explode: str | None) -> list[tuple[str, Map
     """(rest of the pointer, fields) of an item, or of each member of its list ``explode``."""
     if explode is None:
         return [("", outer)]
-    return [(f"/{explode}/{place}", {**outer, **part}) for place, part in enumerate(outer[explode])]
+    return [(f"/{explode}/{place}", {**outer, **part}) for place, part in enumerate(outer.get(explode, []))]
 
 
 def _listed(results: documents.Results, file: str, pointer: str) -> list[Any]:

@@ -119,19 +119,36 @@ def _from_beside(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
 
 def _from_contrasts(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
     """Per corpus and class the cited delta of published.yaml, then our own contrasts (``ours``: name and arm)."""
-    found = book.resolve(spec["file"], spec["pointer"])
+    ours = [
+        c for c in book.resolve(spec["file"], spec["pointer"]) if {k: c[k] for k in ("name", "arm")} in spec["ours"]
+    ]
     for block in spec["blocks"]:
         corpus = block["corpus"].format(corpus=book.corpus)
         for query_class in block["classes"]:
             stem, head = f"{block['published']}.{query_class}", {"corpus": corpus, "query_class": query_class}
-            cited = {measure: book.published(f"{stem}.{name}") for name, measure in spec["measures"].items()}
-            yield Row({**head, "name": "cited", "queries": book.published(f"{stem}.n"), "deltas": cited}, None)
-            for contrast in found:
-                if {"name": contrast["name"], "arm": contrast["arm"]} in spec["ours"]:
-                    for row in contrast["rows"]:
-                        if (row["corpus"], row["query_class"]) == (corpus, query_class):
-                            names = {name: contrast[name] for name in ("name", "arm")}
-                            yield Row({**row, **names}, spec["file"], row["tier"])
+            cited = {name: book.published(f"{stem}.{name}") for name in ("before", "after")}
+            cited["queries"] = book.published(f"{stem}.n")
+            deltas = {measure: book.published(f"{stem}.{name}") for name, measure in spec["measures"].items()}
+            yield Row({**head, "name": "cited", **cited, "deltas": deltas}, None)
+            yield from _measured_contrasts(book, spec, ours, head)
+
+
+def _measured_contrasts(
+    book: Book, spec: Mapping[str, Any], contrasts: Sequence[Mapping[str, Any]], head: Mapping[str, Any]
+) -> Iterator[Row]:
+    """The rows of ``contrasts`` for the corpus and class of ``head``, with nDCG@10 of both sides (file ``levels``)."""
+    book.allow(spec["levels"])
+    keys = ("bench", "arm", "query_class")
+    levels = {tuple(row[k] for k in keys): row["metrics"]["nDCG@10"] for row in book.resolve(spec["levels"], "/rows")}
+    for contrast in contrasts:
+        for row in contrast["rows"]:
+            if {k: row[k] for k in head} == head:
+                sides = {"before": contrast["control"], "after": contrast["treatment"]}
+                at = (f"/{row['corpus']}", contrast["arm"], row["query_class"])
+                values = {side: levels[index + at[0], *at[1:]] for side, index in sides.items()}
+                yield Row(
+                    {**row, "name": contrast["name"], "arm": contrast["arm"], **values}, spec["file"], row["tier"]
+                )
 
 
 def _from_data(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
