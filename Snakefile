@@ -56,6 +56,10 @@ if AT.scale != "shipped":
     include: "workflow/rules/scores.smk"
     if "synthetic" in CHAPTERS:
         include: "workflow/rules/synthetic.smk"
+    if "stage3" in CHAPTERS:
+        include: "workflow/rules/stability.smk"
+        include: "workflow/rules/stage3.smk"
+        include: "workflow/rules/stage4.smk"
     include: "workflow/rules/bench.smk"
 
 

@@ -16,6 +16,10 @@ from typing import IO, Any
 
 from lossmap.errors import LossmapError
 
+WRITE = "./run PATH --config scale=SCALE, with this path below the checkout"
+SUMS = "SHA256SUMS"
+WORKFLOW_MARK = ".snakemake_timestamp"
+
 
 def rounded(value: Any, places: int = 6) -> Any:
     """Floats of a JSON-like value rounded to ``places`` decimals, recursively; -0.0 becomes 0.0."""
@@ -46,6 +50,40 @@ def digest(value: Any) -> str:
 def file_sha256(path: Path | str) -> str:
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def sums(folder: Path) -> dict[str, str]:
+    """sha256 by path of every file but the sums themselves and the mark that a workflow leaves, sorted by path."""
+    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return {path: file_sha256(folder / path) for path in paths if path not in (SUMS, WORKFLOW_MARK)}
+
+
+def write_sums(folder: Path) -> None:
+    write_text(folder / SUMS, "".join(f"{sha}  {path}\n" for path, sha in sums(folder).items()))
+
+
+def check_sums(folder: Path, next_command: str) -> int:
+    """Check every file of ``folder`` against its SHA256SUMS; the number of files.
+
+    Raises LossmapError with ``next_command`` naming the first file that is missing, changed or not listed: a shard
+    that nobody listed would be read like the others.
+    """
+    if not (folder / SUMS).is_file():
+        raise LossmapError(
+            "a folder has no checksums", where=folder, expected=f"a file {SUMS}", next_command=next_command
+        )
+    lines = (row.partition("  ") for row in (folder / SUMS).read_text("utf-8").splitlines())
+    listed, found = {path: sha for sha, _, path in lines}, sums(folder)
+    for path in sorted(listed.keys() | found.keys()):
+        if listed.get(path) != found.get(path):
+            raise LossmapError(
+                "a file is missing, changed or not one of its folder",
+                where=folder / path,
+                observed=found.get(path, "no such file"),
+                expected=listed.get(path, f"nothing: {SUMS} does not list it"),
+                next_command=next_command,
+            )
+    return len(listed)
 
 
 @contextmanager
@@ -84,16 +122,12 @@ def read_json(path: Path | str) -> Any:
         return json.load(handle)
 
 
-def _opened(path: Path | str) -> IO[str]:
+def _opened(path: Path | str, mode: str = "r") -> IO[Any]:
     """A file that a rule should have written; its absence names the way to get it."""
     try:
-        return open(path, encoding="utf-8")
+        return open(path, mode, encoding=None if "b" in mode else "utf-8")
     except FileNotFoundError as error:
-        raise LossmapError(
-            "a file that a rule writes is not there",
-            where=path,
-            next_command="./run PATH --config scale=SCALE, with this path below the checkout",
-        ) from error
+        raise LossmapError("a file that a rule writes is not there", where=path, next_command=WRITE) from error
 
 
 def write_jsonl(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> int:
@@ -107,9 +141,20 @@ def write_jsonl(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def read_jsonl(path: Path | str) -> Iterator[dict[str, Any]]:
-    with _opened(path) as handle:
-        for text in handle:
-            yield json.loads(text)
+    """Rows of a file that a rule wrote. Raises LossmapError naming the line that is cut short or altered."""
+    with _opened(path, "rb") as handle:
+        for number, raw in enumerate(handle, 1):
+            try:
+                row = json.loads(raw.decode())
+            except ValueError as error:
+                raise LossmapError(
+                    "a line of a file that a rule wrote is damaged",
+                    where=f"{path}, line {number}",
+                    observed=repr(raw.decode(errors="replace")[:80]),
+                    expected=f"one JSON object ({error})",
+                    next_command=f"remove the file, then {WRITE}",
+                ) from error
+            yield row
 
 
 @contextmanager

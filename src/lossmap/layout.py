@@ -75,6 +75,41 @@ class Layout:
         return self.stanza.get("graph", True)
 
     @property
+    def header(self) -> str:
+        """The header policy of a chunk's vector (index/header)."""
+        return self.stanza.get("header", self.config["header"])
+
+    @property
+    def window(self) -> int | None:
+        """Word-pieces at which the encoder cuts; None for the registry's."""
+        return self.stanza.get("window")
+
+    @property
+    def digests(self) -> str | None:
+        """The header policy of the digest plane; None for an index of chunks alone."""
+        return self.stanza.get("digests")
+
+    @property
+    def order(self) -> str:
+        """How segments are read (index/read); only the study of stability reads them otherwise."""
+        return self.stanza.get("order", "total")
+
+    @property
+    def splitter(self) -> str:
+        """What cuts long turns into sentences (index/split); only the study of stability takes another."""
+        return self.stanza.get("splitter", "punkt")
+
+    @property
+    def writing(self) -> dict[str, Any]:
+        """How documents reach the engine, where that differs from index/build.Writing."""
+        return self.stanza.get("writing", {})
+
+    @property
+    def vectors(self) -> str:
+        """Which vectors enter the graph (index/carriers)."""
+        return self.stanza.get("vectors", "own")
+
+    @property
     def public(self) -> bool:
         """Whether results of this scale may be published: no row of a tier other than A enters them."""
         return self.scale != INTERNAL

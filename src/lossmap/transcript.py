@@ -10,6 +10,9 @@ from typing import Any
 from lossmap import canon
 from lossmap.errors import LossmapError
 
+TIERS = ("A", "B", "C")
+"""Best first: publishable, internal only, unobtainable."""
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -95,6 +98,11 @@ def read_queries(folder: Path) -> list[Query]:
 
 def read_gold(folder: Path) -> list[GoldSpan]:
     return [GoldSpan(**row) for row in canon.read_jsonl(folder / "gold.jsonl")]
+
+
+def worst(tiers: Iterable[str]) -> str:
+    """The tier of what rests on all of these: C if any is C, else B if any is B. ValueError on another letter."""
+    return max(tiers, key=TIERS.index)
 
 
 def check_span(span: GoldSpan, turns: int) -> None:

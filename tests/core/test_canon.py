@@ -47,3 +47,34 @@ def test_gzip_bytes_depend_on_the_text_alone(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
     assert gzip.open(tmp_path / "a.csv.gz", "rt").read() == 'x,y\n1,0.1\n"a,b",2\n'
     assert list(canon.read_csv_gz(tmp_path / "a.csv.gz")) == [["1", "0.1"], ["a,b", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "shown"),
+    [(b'{"a": 1, "b": "cut sho', "cut sho"), (b'{"a": "\xff"}\n', "{"), (b"x" * 200, "x" * 80), (b"\n", r"\n")],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, damaged: bytes, shown: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a":1}\n{"a":2}\n' + damaged)
+    rows = canon.read_jsonl(path)
+    assert [next(rows), next(rows)] == [{"a": 1}, {"a": 2}]
+    with pytest.raises(LossmapError) as error:
+        next(rows)
+    said = str(error.value)
+    assert f"{path}, line 3" in said and shown in said and "x" * 81 not in said and "next: remove the file" in said
+
+
+def test_sums_name_the_first_file_that_differs(tmp_path: Path) -> None:
+    with pytest.raises(LossmapError, match="no checksums"):
+        canon.check_sums(tmp_path, "mend it")
+    for name in ("a", "b/c"):
+        canon.write_text(tmp_path / name, name)
+    canon.write_sums(tmp_path)
+    canon.write_text(tmp_path / canon.WORKFLOW_MARK, "")
+    assert canon.check_sums(tmp_path, "mend it") == 2
+    canon.write_text(tmp_path / "b" / "c", "other")
+    with pytest.raises(LossmapError, match="b/c(?s:.*)mend it"):
+        canon.check_sums(tmp_path, "mend it")
+    canon.write_text(tmp_path / "a1", "not listed")
+    with pytest.raises(LossmapError, match="a1(?s:.*)does not list it"):
+        canon.check_sums(tmp_path, "mend it")

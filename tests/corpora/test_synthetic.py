@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lossmap import canon
-from lossmap.corpora import closure, registry
+from lossmap.corpora import closure, normalise, registry
 from lossmap.corpora.readers import synthetic
 from lossmap.errors import LossmapError
 from lossmap.synthetic import generate
@@ -79,10 +79,21 @@ def test_a_rewording_judges_the_meetings_of_the_chosen_corpus(folder: Path) -> N
     assert not {q.text for q in other.queries} & {q.text for q in exact.queries}
 
 
-def test_an_altered_byte_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_an_altered_byte_or_a_shard_too_many_is_refused(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
+    extra = copy / "meetings" / "part-0001.jsonl"
+    extra.write_bytes(b"")
+    with pytest.raises(LossmapError, match="part-0001.jsonl"):
+        synthetic.read(registry.query_set("synthetic"), copy, {"budget": BUDGET})
+    extra.unlink()
     part = copy / "meetings" / "part-0000.jsonl"
     part.write_bytes(part.read_bytes().replace(b"0", b"1", 1))
     with pytest.raises(LossmapError, match="part-0000.jsonl"):
         synthetic.read(registry.query_set("synthetic"), copy, {"budget": BUDGET})
+
+
+def test_a_corpus_that_was_not_generated_says_how_to_generate_it(tmp_path: Path) -> None:
+    with pytest.raises(LossmapError, match="not been generated") as error:
+        normalise.normalise("synthetic", tmp_path / "nothing", tmp_path / "out")
+    assert "synth generate" in str(error.value) and "fetch" not in str(error.value)

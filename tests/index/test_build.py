@@ -10,37 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from opensearchpy import OpenSearch
+from tiny import DIMENSION, QUICK, key, rows, vectors_of
 
 from lossmap.engine import marker, process
 from lossmap.engine import opensearch as search_server
 from lossmap.errors import LossmapError
 from lossmap.index import build, mapping, settle, survey
-from lossmap.index.table import Row
-from lossmap.index.vectors import Vectors
 from lossmap.search import bodies
-
-DIMENSION = 8
-QUICK = (20, 0.05)
-
-
-def rows(files: int = 3, each: int = 4) -> list[Row]:
-    return [
-        Row(f"{f:08d}-0000-0000-0000-000000000000", i, "demo", f"m{f}", "Demo", "en", f"Demo m{f}", None, "A", ("A",),
-            float(i), i + 1.0, f"text {f} {i}")
-        for f in range(files) for i in range(each)
-    ]  # fmt: skip
-
-
-def vectors_of(table: list[Row]) -> Vectors:
-    values = np.random.default_rng(0).normal(size=(len(table), DIMENSION)).astype(np.float32)
-    return Vectors(values / np.linalg.norm(values, axis=1, keepdims=True), np.arange(len(table), dtype=np.int32))
-
-
-def key(name: str = "model-a") -> dict[str, Any]:
-    return {"encoder": {"name": name, "dimension": DIMENSION}, "chunks_sha256": "x", "graph": True}
 
 
 @pytest.fixture
@@ -81,7 +59,9 @@ def test_a_built_index_is_whole_in_one_segment_and_a_second_build_writes_nothing
 def test_a_killed_build_goes_on_with_the_chunks_that_are_missing(opensearch: OpenSearch, index: str) -> None:
     table = rows()
     build._ensure(opensearch, index, key(), False)
-    build._write(opensearch, index, table, vectors_of(table), range(6), "model-a")  # one file and a half
+    build._write(
+        opensearch, index, {"encoder": {"name": "model-a"}}, table, vectors_of(table), range(6)
+    )  # one file and a half
     opensearch.indices.refresh(index=index)
     report = write(opensearch, index)
     assert report["resumed_chunks"] == 6 and report["docs_count"] == 12 and report["docs_deleted"] == 0
@@ -144,7 +124,7 @@ def test_more_files_than_one_page_are_counted_exactly(
 def test_two_models_in_one_index_are_refused(opensearch: OpenSearch, index: str) -> None:
     write(opensearch, index)
     table = rows()
-    build._write(opensearch, index, table, vectors_of(table), range(2), "model-b")
+    build._write(opensearch, index, {"encoder": {"name": "model-b"}}, table, vectors_of(table), range(2))
     opensearch.indices.refresh(index=index)
     report = survey.survey(opensearch, index)
     assert report["embedding_verdict"] == "mixed"
@@ -191,14 +171,14 @@ def test_a_killed_server_is_an_error_that_says_so_and_a_rerun_continues(own_engi
                 os.kill(victim.pid, signal.SIGKILL)
             yield action
 
-    monkeypatch.setattr(build, "BULK", 10)
+    small = {**key(), "writing": {"bulk": 10}}
     monkeypatch.setattr(build, "_actions", dying)
     with pytest.raises(LossmapError, match="indexing was interrupted"):
-        build.build(search_server.client(), "lossmap-killed", table, vectors_of(table), key(), timing=QUICK)
+        build.build(search_server.client(), "lossmap-killed", table, vectors_of(table), small, timing=QUICK)
     monkeypatch.setattr(build, "_actions", actions)
     search_server.up()
     client = search_server.client()
-    report = build.build(client, "lossmap-killed", table, vectors_of(table), key(), timing=QUICK)
+    report = build.build(client, "lossmap-killed", table, vectors_of(table), small, timing=QUICK)
     assert report["resumed_chunks"] == 20 and report["docs_count"] == 60 and report["docs_deleted"] == 0
     marker.delete_index(client, "lossmap-killed")
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+import lossmap
 from lossmap.index import chunk, digest
 from lossmap.index.chunk import Segment
 from lossmap.index.digest import Sentence
@@ -193,10 +195,11 @@ def test_digests_are_the_same_under_another_hash_seed_and_thread_count() -> None
         "import hashlib, sys; sys.path.insert(0, sys.argv[1]); from test_digest import talk;"
         "from lossmap.index import digest; print(hashlib.sha256(repr(digest.digests(talk())).encode()).hexdigest())"
     )
+    here = {**os.environ, "PYTHONPATH": str(Path(lossmap.__file__).parents[1])}
     seen = {
         subprocess.run(
             [sys.executable, "-c", program, os.path.dirname(__file__)],
-            env={**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": seed, "OPENBLAS_NUM_THREADS": seed},
+            env={**here, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": seed, "OPENBLAS_NUM_THREADS": seed},
             capture_output=True, text=True, check=True,
         ).stdout
         for seed in ("1", "2")

@@ -119,8 +119,8 @@ def test_a_build_that_was_killed_within_the_digests_goes_on_with_those_missing(
     opensearch: OpenSearch, index: str
 ) -> None:
     build._ensure(opensearch, index, BOTH, False)
-    build._write(opensearch, index, rows(), PASSAGES, range(6), "model-a")
-    build._write(opensearch, index, digests(), OF_DIGESTS, range(3), "model-a")
+    build._write(opensearch, index, {"encoder": {"name": "model-a"}}, rows(), PASSAGES, range(6))
+    build._write(opensearch, index, {"encoder": {"name": "model-a"}}, digests(), OF_DIGESTS, range(3))
     opensearch.indices.refresh(index=index)
     report = write(opensearch, index)
     assert report["resumed_chunks"] == 6 and report["planes"] == {"chunk": 12, "digest": 4}
@@ -177,7 +177,7 @@ def test_the_digest_request_is_the_chat_request_with_the_other_plane() -> None:
 
 def test_a_digest_of_another_model_makes_the_index_mixed(opensearch: OpenSearch, index: str) -> None:
     write(opensearch, index)
-    build._write(opensearch, index, digests(), OF_DIGESTS, [0], "model-b")
+    build._write(opensearch, index, {"encoder": {"name": "model-b"}}, digests(), OF_DIGESTS, [0])
     opensearch.indices.refresh(index=index)
     assert survey.survey(opensearch, index)["embedding_verdict"] == "mixed"
 
@@ -186,8 +186,8 @@ def test_a_digest_does_not_stand_in_for_a_chunk(opensearch: OpenSearch, index: s
     """Sixteen documents, as meant, but five of them digests: a chunk is missing and its file is not."""
     strange = replace(digests()[0], section=7)
     build._ensure(opensearch, index, BOTH, False)
-    build._write(opensearch, index, rows()[:-1], PASSAGES, range(11), "model-a")
-    build._write(opensearch, index, [*digests(), strange], vectors_of(5, 1), range(5), "model-a")
+    build._write(opensearch, index, {"encoder": {"name": "model-a"}}, rows()[:-1], PASSAGES, range(11))
+    build._write(opensearch, index, {"encoder": {"name": "model-a"}}, [*digests(), strange], vectors_of(5, 1), range(5))
     opensearch.indices.refresh(index=index)
     assert opensearch.count(index=index)["count"] == 16
     with pytest.raises(LossmapError, match="planes") as refusal:

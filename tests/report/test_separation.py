@@ -140,7 +140,7 @@ def score(at: Layout, key: str) -> None:
     )
     meta = {"leg": "bm25", "index_sha256": canon.read_json(at.index_folder / "manifest.json")["index_sha256"]}
     legs.save(at.leg("bm25"), legs.Leg(asked, rows, scores, meta))
-    measure.measure(at, "bm25", layout.arm(at, "corpora", "bm25"), corpora.scored(at, at.bench) / "bm25")
+    measure.measure(at, "bm25", layout.arm(at, "corpora", "bm25"), corpora.scored(at, at.bench, corpora.STAGE) / "bm25")
 
 
 def test_tiers_reach_every_row_and_collect_refuses_each_part_that_has_one(

@@ -78,7 +78,7 @@ class Bench(injected.Bench):
         first = sorted({row.file_uuid for row in self.rows})[:files]
         build._ensure(self.client, self.name, KEY, False)
         todo = [i for i, row in enumerate(self.rows) if row.file_uuid in first]
-        build._write(self.client, self.name, self.rows, vectors_of(self.rows), todo, "model-a")
+        build._write(self.client, self.name, {"encoder": {"name": "model-a"}}, self.rows, vectors_of(self.rows), todo)
         self.client.indices.refresh(index=self.name)
 
     def reference(self, corpus: str = "demo", **options: Any) -> Reference:

@@ -111,8 +111,8 @@ def test_a_filter_inside_the_knn_clause_is_exact_and_one_beside_it_is_not(live) 
     members = np.array([i for i, row in enumerate(rows) if row.file_uuid == file])
     for _, vector in queries(6):
         expected, _ = legs.Exact(passages).within(np.array(vector, np.float32), members, 20)
-        inside = bodies.request(bodies.knn_leg(vector, 20, [file], inside=True), 20)
-        beside = bodies.request(bodies.knn_leg(vector, 20, [file], inside=False), 20)
+        inside = bodies.request(bodies.knn_leg(vector, 20, inside=True, files=[file]), 20)
+        beside = bodies.request(bodies.knn_leg(vector, 20, inside=False, files=[file]), 20)
         (hits_inside, _), (hits_beside, _) = legs._search(bench, [inside, beside])
         assert hits_inside == expected.tolist()
         assert len(hits_beside) < 20

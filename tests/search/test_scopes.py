@@ -18,7 +18,7 @@ from lossmap.index import build
 from lossmap.index.table import Row
 from lossmap.index.vectors import Vectors
 from lossmap.layout import Layout
-from lossmap.search import bodies, freeze, legs
+from lossmap.search import bodies, freeze, legs, speakers
 from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
 DIMENSION, CHUNKS, DEPTH = 8, 60, 12
@@ -29,7 +29,7 @@ def rows() -> list[Row]:
     """Files of two corpora in turn; every fifth text stands in both."""
     return [
         Row(f"{i // 10:08d}-0000-0000-0000-000000000000", i % 10, ("ours", "theirs")[i // 10 % 2], f"m{i // 10}", "D",
-            "en", "Demo", None, "A", ("A",), 0.0, 1.0, f"word{i % 7} shared" if i % 5 else "shared")
+            "en", "Demo", None, "AB"[i % 2], ("A", "B"), 0.0, 1.0, f"word{i % 7} shared" if i % 5 else "shared")
         for i in range(CHUNKS)
     ]  # fmt: skip
 
@@ -76,6 +76,27 @@ def test_the_engine_keeps_to_the_corpus_in_both_legs(live: legs.Live) -> None:
     )
     assert len(whole) == CHUNKS and sorted(scoped) == [i for i, r in enumerate(rows()) if r.corpus == "theirs"]
     assert scoped == [row for row in whole if row in set(scoped)], "statistics are the index's, not the corpus's"
+
+
+def test_a_leg_of_the_named_speakers_is_the_whole_leg_without_the_others(live: legs.Live) -> None:
+    named = [("A",), (), ("A", "B"), ("B",)]
+    spoken = freeze._speaker(SimpleNamespace(**vars(stub("ours")), named=named), CHUNKS)  # type: ignore[arg-type]
+    for (whole, _), (found, _), names in zip(freeze._whole(stub("ours"), CHUNKS), spoken, named, strict=True):
+        assert found.tolist() == [i for i in whole if not names or rows()[i].speaker in names]
+    scoped = [{"speakers": names} if names else {} for names in named]
+    dense = [bodies.exact_leg(vector.tolist(), **scope) for vector, scope in zip(asked(), scoped, strict=True)]
+    live_hits = legs._search(live, [bodies.request(body, CHUNKS) for body in dense])
+    assert [hits for hits, _ in live_hits] == [found.tolist() for found, _ in spoken]
+
+
+def test_speakers_that_a_query_names() -> None:
+    names = {"Grad A", "Grad AB", "Marketing", "Industrial Designer", "Designer"}
+    assert speakers.named("What did Grad AB and the Industrial Designer say?", names) == (
+        "Grad AB",
+        "Industrial Designer",
+    )
+    assert speakers.named("What is the marketing plan of Grad Ax?", names) == ()
+    assert speakers.named("anything", set()) == ()
 
 
 @pytest.fixture

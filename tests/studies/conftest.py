@@ -1,5 +1,8 @@
+"""Modules beside these tests are importable by name, as in tests/report."""
+
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +11,8 @@ import pytest
 
 from lossmap import canon, layout
 from lossmap.layout import Layout
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ class Bench:
         build._ensure(self.client, self.at.index_name, KEY, False)
         rows = self.rows
         todo = [i for i, row in enumerate(rows) if keep(row)]
-        build._write(self.client, self.at.index_name, rows, vectors_of(rows), todo, "model-a")
+        build._write(self.client, self.at.index_name, {"encoder": {"name": "model-a"}}, rows, vectors_of(rows), todo)
         self.client.indices.refresh(index=self.at.index_name)
         self._manifest({})
 

@@ -143,7 +143,7 @@ def test_verify_names_the_file_that_does_not_match(corpus: Path, name: str, chan
 
 
 def test_verify_refuses_another_folder(tmp_path: Path) -> None:
-    with pytest.raises(LossmapError, match="not a generated corpus"):
+    with pytest.raises(LossmapError, match="no checksums"):
         verify(tmp_path)
 
 
@@ -165,3 +165,11 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_plant_without_a_place_is_refused(tmp_path: Path, plant: Plant) -> None:
     with pytest.raises(LossmapError, match="cannot be placed"):
         generate(CONFIG, tmp_path / "corpus", workers=1, book=Book({plant.session: (plant,)}, (), ()))
+
+
+def test_too_few_meetings_are_refused_as_such_and_the_least_suffice(tmp_path: Path) -> None:
+    for meetings in (1, module.LEAST - 1):
+        with pytest.raises(LossmapError, match="too few meetings") as error:
+            generate(Config(meetings=meetings, length=0.03), tmp_path / "few", workers=1)
+        assert error.value.exit_code == 2 and not (tmp_path / "few").exists()
+    assert module.rules.build(build(Config(meetings=module.LEAST))).plants

@@ -12,6 +12,12 @@ def bench(name):
     return layout.load(AT.scale, name)
 
 
+def digests_of(index):
+    """The digest plane of an index that holds one."""
+    parts = ["digests.jsonl", "digesting.json", "digests.npz"] if bench(index).digests is not None else []
+    return expand(BUILD + "/index/{index}/{part}", index=index, part=parts)
+
+
 rule inject:
     input:
         expand(BUILD + "/corpora/{{key}}/{part}", part=layout.CORPUS_FILES),
@@ -20,6 +26,7 @@ rule inject:
         expand(BUILD + "/inject/{{index}}/{{key}}/{part}", part=["manifest.json", "files.jsonl", "turns.jsonl"]),
     params:
         only=lambda w: bench(w.index).stanza.get("only"),
+        shuffle=lambda w: bench(w.index).stanza.get("shuffle"),
         code=code("inject"),
     resources:
         engine=1,
@@ -36,6 +43,8 @@ rule chunk:
         BUILD + "/index/{index}/chunks.jsonl",
         BUILD + "/index/{index}/chunking.json",
     params:
+        order=lambda w: bench(w.index).order,
+        splitter=lambda w: bench(w.index).splitter,
         code=code("chunk"),
     resources:
         engine=1,
@@ -45,6 +54,22 @@ rule chunk:
         "{LIVE} chunk {SCALED} --bench {wildcards.index}"
 
 
+rule digest:
+    input:
+        lambda w: expand(BUILD + "/inject/{index}/{key}/files.jsonl", index=w.index, key=bench(w.index).documents),
+    output:
+        BUILD + "/index/{index}/digests.jsonl",
+        BUILD + "/index/{index}/digesting.json",
+    params:
+        code=code("digest"),
+    resources:
+        engine=1,
+    benchmark:
+        BUILD + "/bench/digest-{index}.tsv"
+    shell:
+        "{LIVE} digest {SCALED} --bench {wildcards.index}"
+
+
 rule encode_passages:
     input:
         BUILD + "/index/{index}/chunks.jsonl",
@@ -52,13 +77,29 @@ rule encode_passages:
         BUILD + "/index/{index}/passages.npz",
     params:
         model=layout.stanza(AT, "models.yaml", config["model"]),
-        header=config["header"],
+        header=lambda w: bench(w.index).header,
+        window=lambda w: bench(w.index).window,
         code=code("encode"),
     threads: workflow.cores
     benchmark:
         BUILD + "/bench/encode-{index}.tsv"
     shell:
         "{LOSSMAP} encode passages {SCALED} --bench {wildcards.index}"
+
+
+rule encode_digests:
+    input:
+        BUILD + "/index/{index}/digests.jsonl",
+    output:
+        BUILD + "/index/{index}/digests.npz",
+    params:
+        model=layout.stanza(AT, "models.yaml", config["model"]),
+        header=lambda w: bench(w.index).digests,
+        window=lambda w: bench(w.index).window,
+        code=code("encode"),
+    threads: workflow.cores
+    shell:
+        "{LOSSMAP} encode digests {SCALED} --bench {wildcards.index}"
 
 
 rule encode_queries:
@@ -68,6 +109,7 @@ rule encode_queries:
         BUILD + "/queries/{bench}.npz",
     params:
         model=layout.stanza(AT, "models.yaml", config["model"]),
+        window=lambda w: bench(w.bench).window,
         code=code("encode"),
     threads: workflow.cores
     shell:
@@ -79,12 +121,14 @@ rule index:
         BUILD + "/index/{index}/chunks.jsonl",
         BUILD + "/index/{index}/chunking.json",
         BUILD + "/index/{index}/passages.npz",
+        lambda w: digests_of(w.index),
         "flake.nix",
         "flake.lock",
     output:
         BUILD + "/index/{index}/manifest.json",
     params:
         graph=lambda w: bench(w.index).graph,
+        varied=lambda w: [bench(w.index).writing, bench(w.index).vectors],
         code=code("index"),
     resources:
         engine=1,
@@ -101,6 +145,7 @@ rule freeze:
             index=bench(w.bench).index,
             part=["manifest.json", "chunks.jsonl", "passages.npz"],
         ),
+        lambda w: digests_of(bench(w.bench).index) if config["legs"][w.leg].get("plane") == "digest" else [],
         BUILD + "/queries/{bench}.npz",
         lambda w: expand(BUILD + "/corpora/{key}/gold.jsonl", key=bench(w.bench).scored),
     output:

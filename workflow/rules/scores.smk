@@ -14,9 +14,15 @@ def arm_of(w):
     return config["stages"][w.chapter]["arms"][w.arm]
 
 
+def legs_read(arm):
+    """The legs of an arm, and the exact one by which the recall of its graph is told."""
+    graph = any(config["legs"][leg]["kind"] == "hnsw" for leg in arm["legs"])
+    return [*arm["legs"], *(["exact"] if graph else [])]
+
+
 rule score:
     input:
-        legs=lambda w: expand(BUILD + "/legs/{bench}/{leg}.npz", bench=w.bench, leg=arm_of(w)["legs"]),
+        legs=lambda w: expand(BUILD + "/legs/{bench}/{leg}.npz", bench=w.bench, leg=legs_read(arm_of(w))),
         judged=lambda w: [
             f"{BUILD}/judge/{at.index}/{key}.npz" for at in [bench(w.bench)] for key in at.scored
         ],
@@ -30,7 +36,7 @@ rule score:
         stanza=arm_of,
         code=code("measure"),
     wildcard_constraints:
-        chapter="corpora|synthetic",
+        chapter="corpora|synthetic|stability|stage3|stage4",
     shell:
         "{LOSSMAP} measure --arm {wildcards.arm} --chapter {wildcards.chapter} {SCALED} --bench {wildcards.bench}"
         " --out {BUILD}/stages/{wildcards.chapter}/scored/{wildcards.bench}/{wildcards.arm}"

@@ -55,11 +55,13 @@ def declare(verbs: Any) -> None:
     inject = scaled(verbs, "inject", _inject, "a normalised corpus into PostgreSQL")
     inject.add_argument("key")
     scaled(verbs, "chunk", _chunk, "segments to speaker-turn chunks")
+    scaled(verbs, "digest", _digest, "segments to the sections of the digest plane")
     encode = scaled(verbs, "encode", _encode, "texts to vectors, through the content-addressed cache")
-    encode.add_argument("what", choices=["passages", "queries"])
+    encode.add_argument("what", choices=["passages", "digests", "queries"])
     index = scaled(verbs, "index", _index, "chunks and vectors into OpenSearch, settled and merged")
     for verb in (inject, index):
         verb.add_argument("--force", action="store_true", help="rewrite what is unchanged too")
+    scaled(verbs, "sweep", _sweep, "delete what the live index holds of files that were not injected")
     scaled(verbs, "freeze", _freeze, "freeze one leg").add_argument("leg")
     pin = scaled(verbs, "pin", _pin, "hold an arm's offline order against the live engine")
     pin.add_argument("arm")
@@ -84,21 +86,29 @@ def _chunk(o: argparse.Namespace) -> None:
     show(table.run(layout_of(o)))
 
 
+def _digest(o: argparse.Namespace) -> None:
+    from lossmap.index import plane
+
+    show(plane.run(layout_of(o)))
+
+
 def _encode(o: argparse.Namespace) -> None:
     from lossmap.index import vectors
 
-    at = layout_of(o)
-    if o.what == "queries":
-        show(vectors.run_queries(at, at.config["model"]))
-    else:
-        show(vectors.run_passages(at, at.config["model"], at.config["header"]))
+    write = {"passages": vectors.run_passages, "digests": vectors.run_digests, "queries": vectors.run_queries}
+    show(write[o.what](layout_of(o)))
 
 
 def _index(o: argparse.Namespace) -> None:
     from lossmap.index import build
 
-    at = layout_of(o)
-    show(build.run(at, at.config["model"], at.config["header"], o.force))
+    show(build.run(layout_of(o), o.force))
+
+
+def _sweep(o: argparse.Namespace) -> None:
+    from lossmap.index import sweep
+
+    show(sweep.run(layout_of(o)))
 
 
 def _freeze(o: argparse.Namespace) -> None:

@@ -102,13 +102,14 @@ def normalise(key: str, raw_dir: Path, out_dir: Path, selection: Mapping[str, in
             "a corpus has no reader", where=key, observed=stanza.reader, expected=", ".join(READERS), exit_code=2
         )
     if stanza.generated:
+        _require_generated(key, raw_dir)
         licence.check_evidence(stanza, raw_dir)
     else:
         lock.require(locked, raw_dir, lock.entry(locked), f"{fetch.FETCH} --only {locked.key}")
     reader, tier = READERS[stanza.reader], stanza.tier
     if stanza.documents:
         other = out_dir.parent / stanza.documents
-        tier = max(tier, canon.read_json(other / "corpus.json")["tier"])  # A < B < C: the worst shapes the row
+        tier = transcript.worst([tier, transcript.read_card(other)["tier"]])
         reading = reader.read(stanza, raw_dir, selection, documents=transcript.read_meetings(other))
     else:
         reading = reader.read(stanza, raw_dir, selection)
@@ -122,6 +123,17 @@ def normalise(key: str, raw_dir: Path, out_dir: Path, selection: Mapping[str, in
     transcript.write_corpus(out_dir, reading.meetings, reading.queries, reading.gold, card)
     croissant.write(out_dir)
     return canon.read_json(out_dir / "corpus.json")
+
+
+def _require_generated(key: str, folder: Path) -> None:
+    """Before the licence: its absence is told as that of a corpus to fetch, and this one cannot be fetched."""
+    if not (folder / canon.SUMS).is_file():
+        raise LossmapError(
+            "a corpus has not been generated",
+            where=f"{key}: {folder}",
+            observed=f"no file {canon.SUMS}",
+            next_command="./run lossmap synth generate --scale SCALE, with the scale of this folder",
+        )
 
 
 def _head(stanza: registry.Stanza, tier: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def run(at: Layout, name: str) -> dict[str, Any]:
         rows = time_meetings(name, at.raw / stanza.key, transcript.read_meetings(documents))
     out = folder(at)
     canon.write_jsonl(out / f"{name}.jsonl", rows)
-    tier = max(stanza.tier, transcript.read_card(documents)["tier"])  # A < B < C: the counts are of both
+    tier = transcript.worst([stanza.tier, transcript.read_card(documents)["tier"]])  # the counts are of both
     head = {"rule": name, "reference": stanza.key, "tier": tier, "licence": stanza.licence}
     report = {**head, "obtained": found.get("obtained", True), "reason": found.get("reason"), **summary(rows)}
     canon.write_json(out / f"{name}.json", report)

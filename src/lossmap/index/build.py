@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +16,50 @@ from lossmap import canon, progress
 from lossmap.encode import models
 from lossmap.engine import marker, opensearch
 from lossmap.errors import LossmapError
-from lossmap.index import mapping, plane, settle, survey, table, vectors
+from lossmap.index import carriers, mapping, plane, settle, survey, table, vectors
 from lossmap.index.plane import DigestRow
 from lossmap.index.table import Row
 from lossmap.index.vectors import Vectors
 from lossmap.layout import Layout
 
-BULK = 500
 
+@dataclass(frozen=True)
+class Writing:
+    """How documents reach the engine: ``bulk`` a request, in row order or one drawn from ``shuffle``, searchable after
+    each request (``refresh``) or at the end, and merged to one segment or left as they come."""
+
+    bulk: int = 500
+    refresh: bool = False
+    shuffle: int | None = None
+    merge: bool = True
+
+    @classmethod
+    def of(cls, key: Mapping[str, Any]) -> Writing:
+        """As an identity says; one that says nothing is written as every chapter's index."""
+        return cls(**key.get("writing", {}))
+
+    def order(self, todo: list[int]) -> list[int]:
+        return todo if self.shuffle is None else np.random.default_rng(self.shuffle).permutation(todo).tolist()
+
+
+VARIED = ("writing", "vectors")
+"""What only the study of stability varies: an identity names it where it does."""
 
 Digests = tuple[Sequence[DigestRow], Vectors]
 """The digest plane: its rows and the vectors of their texts."""
 
 
-def run(
-    at: Layout, model: str, header: str, force: bool = False, window: int | None = None, digests: str | None = None
-) -> dict[str, Any]:
-    """The rule: the live index of this scale and its manifest.json.
-
-    ``window``: word-pieces at which the encoder cuts, None for the registry's; ``digests``: the header policy of the
-    digest plane, None for an index of chunks alone.
-    """
+def run(at: Layout, force: bool = False) -> dict[str, Any]:
+    """The rule: the live index of this scale, as its stanza says, and its manifest.json."""
     folder = at.index_folder
     rows, passages = table.load(folder), vectors.load(folder / vectors.CHUNKS)
     chunking = canon.read_json(folder / "chunking.json")
-    key = identity(chunking, model, header, passages, at.graph, window)
+    key = identity(chunking, at.config["model"], at.header, passages, at.graph, at.window)
+    key |= {name: at.stanza[name] for name in VARIED if name in at.stanza}
     beside = None
-    if digests is not None:
+    if at.digests is not None:
         beside = plane.load(folder), vectors.load(folder / vectors.DIGESTS)
-        key = with_digests(key, canon.read_json(folder / plane.REPORT), digests, beside[1])
+        key = with_digests(key, canon.read_json(folder / plane.REPORT), at.digests, beside[1])
     client = opensearch.client()
     report = build(client, at.index_name, rows, passages, key, force, digests=beside)
     at.note_reuse("index", report["resumed_chunks"])
@@ -101,16 +117,16 @@ def build(
     and stand beside them: files, settling and ``resumed_chunks`` count chunks alone, ``docs_count`` and the survey
     every document, and ``planes`` says how many of each there are.
     """
-    since, model = _ensure(client, index, key, force), key["encoder"]["name"]
+    since, writing = _ensure(client, index, key, force), Writing.of(key)
     counts = Counter(row.file_uuid for row in rows)
     present = _present(client, index, counts)
-    _write(client, index, rows, passages, _missing(rows, present), model)
+    _write(client, index, key, rows, passages, writing.order(_missing(rows, present)))
     if digests is not None:
-        _write(client, index, *digests, _missing(digests[0], _present_digests(client, index)), model)
+        _write(client, index, key, *digests, _missing(digests[0], _present_digests(client, index)))
     settle.await_settled(client, index, settle.Expected(len(counts), since), *timing)
-    settle.prepare(client, index)
+    settle.prepare(client, index, merge=writing.merge)
     report = {**settle.state(client, index), **survey.survey(client, index), "resumed_chunks": len(present)}
-    _require_whole(index, report, len(rows) + len(digests[0] if digests else ()))
+    _require_whole(index, report, len(rows) + len(digests[0] if digests else ()), writing.merge)
     if digests is not None:
         report["planes"] = _require_planes(client, index, {"chunk": len(rows), "digest": len(digests[0])})
     survey.require_one_space(report, index)
@@ -161,17 +177,19 @@ def _present_digests(client: OpenSearch, index: str) -> set[str]:
 def _write(
     client: OpenSearch,
     index: str,
+    key: Mapping[str, Any],
     rows: Sequence[Row | DigestRow],
     passages: Vectors,
     todo: Sequence[int],
-    model: str,
 ) -> None:
     if not todo:
         return
+    writing = Writing.of(key)
     client.indices.put_settings(index=index, body={"index": {"refresh_interval": "-1"}})
-    actions = progress.bar(_actions(index, rows, passages, todo, model), "index", len(todo), "documents")
+    actions = progress.bar(_actions(index, key, rows, passages, todo), "index", len(todo), "documents")
     try:
-        helpers.bulk(client, actions, chunk_size=BULK, request_timeout=300, max_retries=2)
+        options = {"chunk_size": writing.bulk, "refresh": writing.refresh}
+        helpers.bulk(client, actions, request_timeout=300, max_retries=2, **options)
     except (OpenSearchException, OSError) as error:
         raise LossmapError(
             "indexing was interrupted",
@@ -186,10 +204,15 @@ def _write(
 
 
 def _actions(
-    index: str, rows: Sequence[Row | DigestRow], passages: Vectors, todo: Sequence[int], model: str
+    index: str,
+    key: Mapping[str, Any],
+    rows: Sequence[Row | DigestRow],
+    passages: Vectors,
+    todo: Sequence[int],
 ) -> Iterator[dict[str, Any]]:
+    carried = carriers.CARRIERS[key.get("vectors", "own")](passages)
     for i in todo:
-        row = rows[i]
+        row, vector = rows[i], carried(i)
         yield {
             "_index": index,
             "_id": row.doc_id,
@@ -207,8 +230,8 @@ def _actions(
             "recorded_date": row.recorded_date,
             **_of_plane(row),
             "indexed_at": int(time.time() * 1000),
-            "embedding_model": model,
-            "embedding": np.asarray(passages.distinct[passages.inverse[i]]).tolist(),
+            "embedding_model": key["encoder"]["name"],
+            **({} if vector is None else {"embedding": vector}),
         }
 
 
@@ -231,9 +254,9 @@ def _require_planes(client: OpenSearch, index: str, expected: dict[str, int]) ->
     return observed
 
 
-def _require_whole(index: str, report: dict[str, Any], documents: int) -> None:
+def _require_whole(index: str, report: dict[str, Any], documents: int, merged: bool = True) -> None:
     observed = (report["docs_count"], report["docs_deleted"], report["segments"])
-    expected = (documents, 0, min(documents, 1))
+    expected = (documents, 0, min(documents, 1) if merged else report["segments"])
     if observed != expected:
         raise LossmapError(
             "the settled index is not the one meant", where=index, observed=f"docs, deleted, segments = {observed}",

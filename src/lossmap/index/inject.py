@@ -20,6 +20,7 @@ from psycopg import sql
 from lossmap import canon, progress, transcript
 from lossmap.corpora import selection, timing, timings
 from lossmap.engine import marker, postgres
+from lossmap.index import shuffle
 from lossmap.index.chunk import UNKNOWN_SPEAKER, words
 from lossmap.index.schema import TABLES
 from lossmap.layout import Layout
@@ -45,7 +46,10 @@ def run(at: Layout, key: str, force: bool = False) -> dict[str, Any]:
     """The rule: one corpus of a scale into its schema."""
     with postgres.connect() as conn:
         timed = timings.load(at, at.stanza.get("timings", []))
-        return inject(conn, at.schema, at.corpus(key), at.injection(key), force, timed, at.stanza.get("only"))
+        report = inject(conn, at.schema, at.corpus(key), at.injection(key), force, timed, at.stanza.get("only"))
+        if "shuffle" in at.stanza:
+            shuffle.rows(conn, at.schema, at.stanza["shuffle"])
+        return report
 
 
 def name_uuid(*parts: object) -> uuid.UUID:
@@ -137,7 +141,7 @@ def inject(
     conn.commit()
     canon.write_jsonl(out / "files.jsonl", files)
     canon.write_jsonl(out / "turns.jsonl", turn_rows)
-    head = {k: card[k] for k in ("key", "version", "judged_by")} | {"tier": max(tiers)}  # A < B < C
+    head = {k: card[k] for k in ("key", "version", "judged_by")} | {"tier": transcript.worst(tiers)}
     manifest = _manifest(head, canon.file_sha256(corpus_folder / "corpus.json"), files, counts, params)
     canon.write_json(out / "manifest.json", manifest)
     return {**manifest, "actions": {k: counts[k] for k in ("created", "updated", "skipped")}}

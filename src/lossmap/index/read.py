@@ -26,6 +26,10 @@ ORDER BY segment.start_time, segment.end_time, segment.segment_id
 """
 
 
+ORDERS = {"total": SEGMENTS, "start": SEGMENTS.replace(", segment.end_time, segment.segment_id", "")}
+"""``start`` is the broken order: for the study of stability alone, which measures what it costs."""
+
+
 @dataclass(frozen=True)
 class File:
     file_uuid: str
@@ -42,8 +46,10 @@ def files(conn: psycopg.Connection, schema: str) -> list[File]:
     return [File(*row) for row in conn.execute(sql.SQL(FILES).format(sql.Identifier(schema))).fetchall()]
 
 
-def segments(conn: psycopg.Connection, schema: str, files: list[File]) -> Iterator[tuple[File, list[Segment]]]:
+def segments(
+    conn: psycopg.Connection, schema: str, files: list[File], order: str = "total"
+) -> Iterator[tuple[File, list[Segment]]]:
     """Each file with its segments in spoken order."""
-    statement = sql.SQL(SEGMENTS).format(sql.Identifier(schema))
+    statement = sql.SQL(ORDERS[order]).format(sql.Identifier(schema))
     for file in files:
         yield file, [Segment(*row) for row in conn.execute(statement, (file.file_uuid,)).fetchall()]

@@ -34,12 +34,17 @@ class History:
 
 
 def chunk_counts(client: OpenSearch, index: str) -> dict[str, int]:
-    """Chunks of each file, exact: a paged composite aggregation (a cardinality sketch said 1,983 for 1,984)."""
+    """Chunks of each file that has any."""
+    return file_counts(client, index, CHUNKS)
+
+
+def file_counts(client: OpenSearch, index: str, query: dict[str, Any]) -> dict[str, int]:
+    """Hits of each file, exact: a paged composite aggregation (a cardinality sketch said 1,983 for 1,984)."""
     counts: dict[str, int] = {}
     after: dict[str, Any] = {}
     while True:
         source = {"size": PAGE, "sources": [{"file": {"terms": {"field": "file_uuid"}}}], **after}
-        body = {"size": 0, "query": CHUNKS, "aggs": {"files": {"composite": source}}}
+        body = {"size": 0, "query": query, "aggs": {"files": {"composite": source}}}
         page = client.search(index=index, body=body)["aggregations"]["files"]
         counts |= {b["key"]["file"]: b["doc_count"] for b in page["buckets"]}
         if "after_key" not in page:
@@ -88,11 +93,31 @@ def await_settled(
         time.sleep(interval)
 
 
-def prepare(client: OpenSearch, index: str, timeout: float = 900) -> None:
-    """Refresh, merge to one segment, refresh: more segments mean more statistics and no fixed doc ids."""
+def prepare(client: OpenSearch, index: str, timeout: float = 1_800, merge: bool = True) -> None:
+    """Refresh, merge to one segment, refresh: more segments mean more statistics and no fixed doc ids.
+
+    Without ``merge`` the segments are left as they were written, once the engine merges no more of its own accord.
+    """
     client.indices.refresh(index=index)
-    client.indices.forcemerge(index=index, max_num_segments=1, request_timeout=timeout)
+    if merge:
+        client.indices.forcemerge(index=index, max_num_segments=1, request_timeout=timeout)
+    else:
+        _await_quiet(client, index, timeout)
     client.indices.refresh(index=index)
+
+
+def _await_quiet(client: OpenSearch, index: str, timeout: float, interval: float = 2) -> None:
+    """Until no merge has been running for two polls."""
+    deadline, quiet = time.monotonic() + timeout, 0
+    while quiet < 2:
+        running = client.indices.stats(index=index)["_all"]["primaries"]["merges"]["current"]
+        quiet = quiet + 1 if not running else 0
+        if time.monotonic() > deadline:
+            raise LossmapError(
+                "the engine is still merging", where=index, observed=f"{running} merges after {timeout:.0f} s",
+                expected="none", next_command=mapping.REBUILD, exit_code=3,
+            )  # fmt: skip
+        time.sleep(interval)
 
 
 def state(client: OpenSearch, index: str) -> dict[str, int]:

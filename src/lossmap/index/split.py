@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 
 import punkt
 
@@ -39,13 +39,27 @@ def model(language: str) -> str:
 
 def sentences(text: str, language: str = "en") -> list[str]:
     """The sentences of ``text`` in order, stripped."""
-    by_marks = language not in LANGUAGES and OTHER_CLOSINGS.search(text)
-    parts = ENDS.split(text) if by_marks else _tokenizer(model(language)).tokenize(text)
+    if language not in LANGUAGES and OTHER_CLOSINGS.search(text):
+        return by_marks(text)
+    return _stripped(_tokenizer(model(language)).tokenize(text))
+
+
+def by_marks(text: str, language: str = "en") -> list[str]:
+    """Cut at closing marks alone: what a process without Punkt falls back to, for the study of stability."""
+    return _stripped(ENDS.split(text))
+
+
+def _stripped(parts: Iterable[str]) -> list[str]:
     return [s for s in (part.strip() for part in parts) if s]
 
 
-def provenance(languages: Collection[str] = ("en",)) -> dict[str, str]:
+SPLITTERS: dict[str, Callable[..., list[str]]] = {"punkt": sentences, "marks": by_marks}
+
+
+def provenance(languages: Collection[str] = ("en",), splitter: str = "punkt") -> dict[str, str]:
     """Package, version and the hash of the models' parameters: a field of every index manifest."""
+    if splitter == "marks":
+        return {"name": "closing marks", "version": canon.digest(ENDS.pattern)}
     models = sorted({model(language) for language in languages}) or [ENGLISH]
     hashes = [canon.digest(_parameters(name)) for name in models]
     return {

@@ -52,16 +52,26 @@ class Row:
 def run(at: Layout) -> dict[str, Any]:
     """The rule: the chunk table of a scale from its segment table."""
     with postgres.connect() as conn:
-        return build(conn, at.schema, at.documents, at.index_folder)
+        return build(conn, at.schema, at.documents, at.index_folder, at.order, at.splitter)
 
 
-def build(conn: psycopg.Connection, schema: str, corpora: Collection[str], out: Path) -> dict[str, Any]:
-    """chunks.jsonl and chunking.json in ``out``, from the segments of ``corpora``."""
+def build(
+    conn: psycopg.Connection,
+    schema: str,
+    corpora: Collection[str],
+    out: Path,
+    order: str = "total",
+    splitter: str = "punkt",
+) -> dict[str, Any]:
+    """chunks.jsonl and chunking.json in ``out``, from the segments of ``corpora``.
+
+    ``order`` (read.ORDERS) and ``splitter`` (split.SPLITTERS) are what they are but in the study of stability.
+    """
     files = [file for file in read.files(conn, schema) if file.corpus in corpora]
     rows: list[Row] = []
-    for file, segments in progress.bar(read.segments(conn, schema, files), "chunk", len(files), "files"):
+    for file, segments in progress.bar(read.segments(conn, schema, files, order), "chunk", len(files), "files"):
         speakers = tuple(sorted({s.speaker for s in segments} - {UNKNOWN_SPEAKER}))
-        chunks = chunk_file(segments, partial(split.sentences, language=file.language))
+        chunks = chunk_file(segments, partial(split.SPLITTERS[splitter], language=file.language))
         rows += [_row(file, index, speakers, chunk) for index, chunk in enumerate(chunks)]
     canon.write_jsonl(out / "chunks.jsonl", map(asdict, rows))
     report = {
@@ -70,7 +80,7 @@ def build(conn: psycopg.Connection, schema: str, corpora: Collection[str], out: 
         "words": sum(len(words(row.text)) for row in rows),
         "distinct_texts": len({row.text for row in rows}),
         "chunks_sha256": canon.file_sha256(out / "chunks.jsonl"),
-        "splitter": split.provenance({file.language for file in files}),
+        "splitter": split.provenance({file.language for file in files}, splitter),
         "rule": {
             "target_words": TARGET_WORDS,
             "overlap_words": OVERLAP_WORDS,

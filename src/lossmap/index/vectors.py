@@ -81,30 +81,30 @@ def load(path: Path) -> Vectors:
         return Vectors(data["distinct"], data["inverse"])
 
 
-def run_passages(at: Layout, model: str, header: str, window: int | None = None) -> dict[str, int]:
+def run_passages(at: Layout) -> dict[str, int]:
     """The rule: passages.npz of an index."""
-    report = _passages(at.index_folder / CHUNKS, model, header, window, table.load(at.index_folder))
+    report = _passages(at, CHUNKS, at.header, table.load(at.index_folder))
     at.note_reuse("encode", report["distinct"] - report["encoded_now"])
     return report
 
 
-def run_digests(at: Layout, model: str, header: str, window: int | None = None) -> dict[str, int]:
-    """The rule: digests.npz of an index with a digest plane; ``header`` is that plane's."""
-    return _passages(at.index_folder / DIGESTS, model, header, window, plane.load(at.index_folder))
+def run_digests(at: Layout) -> dict[str, int]:
+    """The rule: digests.npz of an index with a digest plane, under that plane's header."""
+    return _passages(at, DIGESTS, at.digests or "none", plane.load(at.index_folder))
 
 
-def run_queries(at: Layout, model: str, window: int | None = None) -> dict[str, int]:
+def run_queries(at: Layout) -> dict[str, int]:
     """The rule: the vectors of the queries of a bench."""
-    return _write(at.query_vectors, model, "query", [query.text for query in queries(at)], window)
+    return _write(at, at.query_vectors, "query", [query.text for query in queries(at)])
 
 
-def _passages(path: Path, model: str, header: str, window: int | None, rows: Sequence[Passage]) -> dict[str, int]:
-    return _write(path, model, "passage", [embedding_text(header, row) for row in rows], window)
+def _passages(at: Layout, name: str, header: str, rows: Sequence[Passage]) -> dict[str, int]:
+    return _write(at, at.index_folder / name, "passage", [embedding_text(header, row) for row in rows])
 
 
-def _write(path: Path, model: str, kind: str, texts: Sequence[str], window: int | None) -> dict[str, int]:
+def _write(at: Layout, path: Path, kind: str, texts: Sequence[str]) -> dict[str, int]:
     """How many texts there are, how many differ, and how many were new to the cache."""
-    value, encoded = of(model, kind, texts, window)
+    value, encoded = of(at.config["model"], kind, texts, at.window)
     save(path, value)
     return {"texts": len(texts), "distinct": len(value.distinct), "encoded_now": encoded}
 

@@ -27,10 +27,16 @@ def _match(text: str, **options: Any) -> dict[str, Any]:
     return {"multi_match": {"query": text, "fields": list(FIELDS), **options}}
 
 
-def plane(files: Sequence[str] | None = None, corpus: str | None = None) -> list[dict[str, Any]]:
-    """Filter clauses: the chunk plane, and the files or the corpus where the scope names them."""
-    named = [] if files is None else [{"terms": {"file_uuid": sorted(files)}}]
-    return [CHUNK_PLANE, *named, *([] if corpus is None else [{"term": {"corpus": corpus}}])]
+def plane(
+    files: Sequence[str] | None = None, corpus: str | None = None, speakers: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Filter clauses: the chunk plane, and the files, the corpus or the speakers where the scope names them."""
+    return [
+        CHUNK_PLANE,
+        *([] if files is None else [{"terms": {"file_uuid": sorted(files)}}]),
+        *([] if corpus is None else [{"term": {"corpus": corpus}}]),
+        *([] if speakers is None else [{"terms": {"speaker": sorted(speakers)}}]),
+    ]
 
 
 def on_digests(clause: Any) -> Any:
@@ -47,31 +53,26 @@ def digest_request(legs: Sequence[dict[str, Any]], size: int = DIGEST_SIZE) -> d
     return on_digests(hybrid(legs, size))
 
 
-def text_leg(text: str, files: Sequence[str] | None = None, corpus: str | None = None) -> dict[str, Any]:
-    return {"bool": {"must": [text_clause(text)], "filter": plane(files, corpus)}}
+def text_leg(text: str, **scope: Any) -> dict[str, Any]:
+    """The text leg; ``scope`` as ``plane`` takes it."""
+    return {"bool": {"must": [text_clause(text)], "filter": plane(**scope)}}
 
 
-def knn_leg(
-    vector: Sequence[float],
-    k: int,
-    files: Sequence[str] | None = None,
-    corpus: str | None = None,
-    inside: bool = False,
-) -> dict[str, Any]:
+def knn_leg(vector: Sequence[float], k: int, inside: bool = False, **scope: Any) -> dict[str, Any]:
     """The vector leg. ``inside``: the filter restricts the graph search itself (exact for few files); otherwise it
     stands beside it and cuts the k nearest of the whole index afterwards, which leaves few in a narrow scope.
     """
     knn: dict[str, Any] = {"vector": list(vector), "k": k}
     if inside:
-        knn["filter"] = {"bool": {"filter": plane(files, corpus)}}
-    return {"bool": {"must": [{"knn": {"embedding": knn}}], "filter": plane(files, corpus)}}
+        knn["filter"] = {"bool": {"filter": plane(**scope)}}
+    return {"bool": {"must": [{"knn": {"embedding": knn}}], "filter": plane(**scope)}}
 
 
-def exact_leg(vector: Sequence[float], files: Sequence[str] | None = None, corpus: str | None = None) -> dict[str, Any]:
+def exact_leg(vector: Sequence[float], **scope: Any) -> dict[str, Any]:
     """The engine's brute-force cosine over the filtered documents, as a clause that fits a hybrid body."""
     params = {"field": "embedding", "query_value": list(vector), "space_type": "cosinesimil"}
     script = {"lang": "knn", "source": "knn_score", "params": params}
-    return {"script_score": {"query": {"bool": {"filter": plane(files, corpus)}}, "script": script}}
+    return {"script_score": {"query": {"bool": {"filter": plane(**scope)}}, "script": script}}
 
 
 def request(query: dict[str, Any], size: int) -> dict[str, Any]:

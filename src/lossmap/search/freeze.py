@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ import numpy as np
 from lossmap import canon, layout, transcript
 from lossmap.engine import opensearch
 from lossmap.errors import LossmapError
-from lossmap.index import build, inject, settle, table, vectors
+from lossmap.index import build, inject, plane, settle, table, vectors
 from lossmap.layout import Layout
-from lossmap.search import bodies, legs, pin, pipeline
+from lossmap.search import bodies, legs, pin, pipeline, speakers
 from lossmap.transcript import Query
 
 Hits = list[tuple[np.ndarray, np.ndarray]]
@@ -32,6 +32,11 @@ class Bench:
     @cached_property
     def rows(self) -> list[table.Row]:
         return table.load(self.at.index_folder)
+
+    @cached_property
+    def digests(self) -> list[plane.DigestRow]:
+        """The rows of the digest plane: what the legs of that plane number."""
+        return plane.load(self.at.index_folder)
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -60,7 +65,7 @@ class Bench:
 
     @cached_property
     def passages(self) -> vectors.Vectors:
-        return vectors.load(self.at.index_folder / "passages.npz")
+        return vectors.load(self.at.index_folder / vectors.CHUNKS)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -87,14 +92,27 @@ class Bench:
             )
         return owners[0]
 
+    @cached_property
+    def named(self) -> list[tuple[str, ...]]:
+        """The speakers of the index that each query names."""
+        known = speakers.of(self.rows)
+        return [speakers.named(query.text, known) for query in self.queries]
+
     def scope(self, spec: dict[str, Any], i: int) -> dict[str, Any]:
-        """What restricts query ``i``: its gold files, its own corpus, or nothing."""
+        """What restricts query ``i``: its gold files, its own corpus, the speakers that it names, or nothing."""
         if spec["scope"] == "gold-files":
             return {"files": self.gold_files[self.queries[i].query_id]}
+        if spec["scope"] == "speaker":
+            return {"speakers": self.named[i]} if self.named[i] else {}
         return {"corpus": self.own} if spec["scope"] == "own-corpus" else {}
 
     def clause(self, spec: dict[str, Any], i: int) -> dict[str, Any]:
         """The leg's clause for query ``i``, as the engine takes it."""
+        if spec.get("plane") == "digest":
+            return bodies.on_digests(self._clause(spec, i))
+        return self._clause(spec, i)
+
+    def _clause(self, spec: dict[str, Any], i: int) -> dict[str, Any]:
         scope = self.scope(spec, i)
         if spec["kind"] == "text":
             return bodies.text_leg(self.queries[i].text, **scope)
@@ -114,10 +132,25 @@ def freeze(at: Layout, name: str) -> Path:
 
 
 def _engine(bench: Bench, spec: dict[str, Any], meta: dict[str, Any]) -> legs.Leg:
-    before = settle.state(bench.live.client, bench.live.index)
-    leg = legs.freeze(bench.live, bench.queries, lambda i: bench.clause(spec, i), spec["depth"], meta)
-    unchanged(before, settle.state(bench.live.client, bench.live.index), bench.live.index)
-    return leg
+    live = bench.live
+    if spec.get("plane") == "digest":
+        live = replace(live, row_of={row.doc_id: i for i, row in enumerate(bench.digests)})
+    before = settle.state(live.client, live.index)
+    leg = legs.freeze(live, bench.queries, lambda i: bench.clause(spec, i), spec["depth"], meta)
+    unchanged(before, settle.state(live.client, live.index), live.index)
+    cured = spec["kind"] == "hnsw" and bench.at.vectors != "own"
+    return _ranked_exactly(bench, leg) if cured else leg
+
+
+def _ranked_exactly(bench: Bench, leg: legs.Leg) -> legs.Leg:
+    """What a graph over other vectors than the chunks' own found, under the chunks' own; a hit brings its copies."""
+    exact, depth = legs.Exact(bench.passages), leg.rows.shape[1]
+    fan_out = exact.copies if bench.at.vectors == "distinct" else np.asarray
+    hits = [
+        exact.within(vector, fan_out(rows[rows >= 0]), depth)
+        for vector, rows in zip(bench.query_vectors, leg.rows, strict=True)
+    ]
+    return legs.Leg(leg.query_ids, *legs.pad(hits, depth), leg.meta)
 
 
 def unchanged(before: dict[str, int], after: dict[str, int], index: str) -> None:
@@ -134,12 +167,28 @@ def unchanged(before: dict[str, int], after: dict[str, int], index: str) -> None
 
 
 def _exact(bench: Bench, spec: dict[str, Any], meta: dict[str, Any]) -> legs.Leg:
-    rows, scores = legs.pad(EXACT[spec["scope"]](bench, spec["depth"]), spec["depth"])
+    nearest = _digests if spec.get("plane") == "digest" else EXACT[spec["scope"]]
+    rows, scores = legs.pad(nearest(bench, spec["depth"]), spec["depth"])
     return legs.Leg([q.query_id for q in bench.queries], rows, scores, meta)
 
 
 def _whole(bench: Bench, depth: int) -> Hits:
     return list(legs.Exact(bench.passages).corpus(bench.query_vectors, depth))
+
+
+def _digests(bench: Bench, depth: int) -> Hits:
+    passages = vectors.load(bench.at.index_folder / vectors.DIGESTS)
+    return list(legs.Exact(passages).corpus(bench.query_vectors, depth))
+
+
+def _speaker(bench: Bench, depth: int) -> Hits:
+    exact, spoken = legs.Exact(bench.passages), np.array([row.speaker for row in bench.rows])
+    rows_of = {names: np.flatnonzero(np.isin(spoken, names)) for names in set(bench.named) if names}
+    whole = exact.corpus(bench.query_vectors, depth)
+    return [
+        exact.within(vector, rows_of[names], depth) if names else hits
+        for vector, names, hits in zip(bench.query_vectors, bench.named, whole, strict=True)
+    ]
 
 
 def _own_corpus(bench: Bench, depth: int) -> Hits:
@@ -160,6 +209,7 @@ def _gold_files(bench: Bench, depth: int) -> Hits:
 EXACT: dict[str, Callable[[Bench, int], Hits]] = {
     "corpus": _whole,
     "own-corpus": _own_corpus,
+    "speaker": _speaker,
     "gold-files": _gold_files,
 }
 

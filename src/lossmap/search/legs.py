@@ -172,6 +172,11 @@ class Exact:
                 rows = np.concatenate([self._members[self._starts[d] : self._starts[d + 1]] for d in found])
                 yield self._rank(rows, np.repeat(self._score(query, found), counts), depth)
 
+    def copies(self, rows: np.ndarray) -> np.ndarray:
+        """``rows`` and every other row with the same vector."""
+        found = np.unique(self._inverse[rows])
+        return np.concatenate([self._members[self._starts[d] : self._starts[d + 1]] for d in found] or [rows])
+
     def within(self, query: np.ndarray, rows: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """The nearest among ``rows`` only."""
         return self._rank(rows, self._score(query, self._inverse[rows]), depth)

@@ -87,7 +87,7 @@ def study(at: Layout, first: str, second: str, arm_of: Mapping[str, Any]) -> dic
     return {
         "first": first,
         "second": second,
-        "tier": max(transcript.read_card(at.corpus(key))["tier"] for key in (first, second)),  # A < B < C
+        "tier": transcript.worst(transcript.read_card(at.corpus(key))["tier"] for key in (first, second)),
         "queries": len(judged),
         "unmatched_first": len(golds[0]) - len(matched),
         "second_turns": sum(len(b) for _, b, _ in judged),

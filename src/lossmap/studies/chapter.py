@@ -7,7 +7,7 @@ from typing import Any
 from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
-from lossmap.studies import ann, composition, corpora, membership, stage, synthetic
+from lossmap.studies import ann, composition, corpora, membership, stability, stage, stage3, stage4, synthetic
 
 
 def _composition(at: Layout, _: str) -> Any:
@@ -27,6 +27,9 @@ CHAPTERS = {
     "stage1": stage.STUDIES,
     "corpora": corpora.STUDIES,
     "synthetic": synthetic.STUDIES,
+    "stability": stability.STUDIES,
+    "stage3": stage3.STUDIES,
+    "stage4": stage4.STUDIES,
     "composition": {"composition": _composition, "hybrid": _membership},
 }
 TABLES = {"ann": (ann.PER_QUERY_HEADER, ann.per_query)}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lossmap import canon
+from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.judge import intervals
 from lossmap.judge.evaluate import CLASSES
@@ -104,7 +104,7 @@ def _heads(arm: Arm, control: Arm) -> list[dict[str, Any]]:
     """One row per corpus of the document, for the fields that a delta inherits; its tier is the worse of the two."""
     tiers = {row["corpus"]: row["tier"] for row in control.document["rows"]}
     return [
-        {**row, "tier": max(row["tier"], tiers.get(row["corpus"], row["tier"]))}  # A < B < C
+        {**row, "tier": transcript.worst([row["tier"], tiers.get(row["corpus"], row["tier"])])}
         for row in arm.document["rows"]
         if row["query_class"] == "all"
     ]

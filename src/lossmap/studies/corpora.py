@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from lossmap import canon, layout
@@ -11,52 +10,35 @@ from lossmap.corpora import licence, stats, timings
 from lossmap.layout import Layout
 from lossmap.studies import adjudicate, ingest, languages
 from lossmap.studies import timings as timing_study
+from lossmap.studies.scores import chapter, rows, scored
 
 STAGE = "corpora"
-KEPT = ("query_class", "queries", "meetings", "empty", "metrics", "intervals", "ceilings")
-
-
-def chapter(at: Layout, stage: str = STAGE) -> dict[str, Any]:
-    """What this scale scores: benches, and the studies that need more than one corpus (config.yaml)."""
-    return at.config["scales"][at.scale]["chapters"][stage]
-
-
-def scored(at: Layout, bench: str, stage: str = STAGE) -> Path:
-    """The arms of one bench, a folder each."""
-    return at.stage(stage) / "scored" / bench
 
 
 def scores(at: Layout, stage: str) -> dict[str, Any]:
-    """scores.json: one row a bench, corpus, arm and class; corpora are never pooled."""
-    rows = []
-    for bench in chapter(at, stage)["benches"]:
-        for arm in layout.arms(at)["stages"][stage]["arms"]:
-            document = canon.read_json(scored(at, bench, stage) / arm / "metrics.json")
-            head = {"bench": bench, "arm": arm, "chunks": document["index"]["chunks"], "hashes": document["hashes"]}
-            rows += [
-                {**head, **{k: row[k] for k in ("corpus", "tier", "judged_by", *KEPT)}} for row in document["rows"]
-            ]
-    return {"rows": rows}
+    """scores.json: every arm of the chapter over every bench of it."""
+    arms = layout.arms(at)["stages"][stage]["arms"]
+    return {"rows": rows(at, stage, [(bench, arm) for bench in chapter(at, stage)["benches"] for arm in arms])}
 
 
 def agreement(at: Layout, _: str) -> dict[str, Any]:
     """agreement.json: the two golds over the same questions; empty where this scale has none, or could not have it."""
-    pair = chapter(at).get("agreement")
+    pair = chapter(at, STAGE).get("agreement")
     if not pair:
         return {"pairs": []}
     arm = layout.arms(at)["stages"][STAGE]["control"]
-    first, second = ({"key": key, "folder": scored(at, bench) / arm} for key, bench in pair.items())
+    first, second = ({"key": key, "folder": scored(at, bench, STAGE) / arm} for key, bench in pair.items())
     found = adjudicate.study(at, first["key"], second["key"], {k["key"]: k["folder"] for k in (first, second)})
     return {"pairs": [{"arm": arm, **found}] if found else []}
 
 
 def timed(at: Layout, _: str) -> dict[str, Any]:
     """timings.json: how far word timings align, and the same arms over measured and synthetic times."""
-    spec = chapter(at).get("timings")
+    spec = chapter(at, STAGE).get("timings")
     if not spec:
         return {"rules": [], "indexes": [], "contrasts": []}
     measured = layout.load(at.scale, spec["index"])
-    folders = {name: scored(at, name) for name in (layout.MAIN, spec["index"])}
+    folders = {name: scored(at, name, STAGE) for name in (layout.MAIN, spec["index"])}
     found = timing_study.study(at, measured, list(layout.arms(at)["stages"][STAGE]["arms"]), folders)
     rules = [canon.read_json(timings.folder(at) / f"{rule}.json") for rule in spec["rules"]]
     return {"rules": rules, **found}
@@ -64,8 +46,8 @@ def timed(at: Layout, _: str) -> dict[str, Any]:
 
 def read(at: Layout) -> set[str]:
     """Keys of the corpora that this scale's indexes hold or ask; a folder that a hand left beside them is none."""
-    benches = [layout.load(at.scale, name) for name in chapter(at)["benches"]]
-    ingested = (place.partition("/")[2] for place in chapter(at)["ingest"])
+    benches = [layout.load(at.scale, name) for name in chapter(at, STAGE)["benches"]]
+    ingested = (place.partition("/")[2] for place in chapter(at, STAGE)["ingest"])
     return {*ingested, *(key for bench in benches for key in (*bench.documents, *bench.scored))}
 
 
@@ -85,7 +67,7 @@ def licences(_at: Layout, _: str) -> dict[str, Any]:
 
 def spoken(at: Layout, _: str) -> dict[str, Any]:
     """ingest.json: what the injected transcripts are like."""
-    return ingest.study(at, chapter(at)["ingest"])
+    return ingest.study(at, chapter(at, STAGE)["ingest"])
 
 
 def tongues(at: Layout, stage: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lossmap import transcript
 from lossmap.corpora import registry
 
 NOT_ASKED = "this scale does not score it"
@@ -28,7 +29,7 @@ def study(scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         corpus, _, language = row["corpus"].partition(".")
         if row["query_class"] == "all" and language and language in named[corpus].languages:
             measured[language][row["arm"]] = row["metrics"]["nDCG@10"]
-            tiers[language] = max(tiers[language], row["tier"])  # A < B < C
+            tiers[language] = transcript.worst([tiers[language], row["tier"]])
             scored_on[language].add(corpus)
             judges[language].add(row["judged_by"])
     return {

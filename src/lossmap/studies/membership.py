@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lossmap import layout
+from lossmap import layout, transcript
 from lossmap.errors import LossmapError
 from lossmap.judge import intervals, qrels
 from lossmap.judge.measures import NAMES
@@ -57,7 +57,7 @@ def study(at: Layout, spec: Mapping[str, Any]) -> dict[str, Any]:
                     rows.append({**head, "chunks": held.chunks, "files": held.files, **_measures(held.of(ids), ids)})
                     if held is not whole:
                         delta = held.of(ids) - whole.of(ids)
-                        worst = max(held.head["tier"], whole.head["tier"])  # A < B < C
+                        worst = transcript.worst([held.head["tier"], whole.head["tier"]])
                         contrasts.append({**head, "tier": worst, "control": whole.index, **_measures(delta, ids)})
     return {"rows": rows, "contrasts": contrasts, "intervals": intervals.card()}
 
@@ -72,7 +72,7 @@ def _read(at: Layout, name: str, arm: str) -> Scored:
 def _union(domains: Sequence[Scored]) -> Scored:
     values = {query_id: value for held in domains for query_id, value in held.values.items()}
     heads = [held.head for held in domains if held.head]
-    head = {**heads[0], "tier": max(head["tier"] for head in heads)} if heads else {}
+    head = {**heads[0], "tier": transcript.worst(head["tier"] for head in heads)} if heads else {}
     return Scored(OWN_DOMAIN, head, sum(h.chunks for h in domains), sum(h.files for h in domains), values)
 
 

@@ -25,7 +25,7 @@ def shift(at: Layout, stage: str) -> dict[str, Any]:
     """
     spec = corpora.chapter(at, stage)
     shared = layout.load(at.scale, f"{spec['index']}/{spec['beside']}")
-    alone, mixed = corpora.scored(at, layout.MAIN), corpora.scored(at, shared.bench, stage)
+    alone, mixed = corpora.scored(at, layout.MAIN, corpora.STAGE), corpora.scored(at, shared.bench, stage)
     rows = []
     for arm in layout.arms(at)["stages"][corpora.STAGE]["arms"]:
         pairs = {

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 
 from lossmap import canon
 from lossmap.errors import LossmapError
-from lossmap.synthetic import rules
+from lossmap.synthetic import aggregates, rules
 from lossmap.synthetic import world as worlds
 from lossmap.synthetic.pools import REGISTERS
 from lossmap.synthetic.render import Positions, render
 from lossmap.synthetic.rules import Book
 from lossmap.synthetic.world import Config, Plant, Session, World
 
-SUMS = "SHA256SUMS"
 SHORT_TURN_WORDS = 4
-WORKFLOW_MARK = ".snakemake_timestamp"
+LEAST = max(low for low, _ in (aggregates.COUNTED, aggregates.LISTED, aggregates.EVENTFUL, aggregates.DATED))
+"""Meetings that one question needs: with fewer, the draw of its gold finds too small a pool."""
 NEXT = "./run lossmap synth generate --folder FOLDER"
 LICENCE = """SPDX-License-Identifier: CC0-1.0
 
@@ -60,6 +60,8 @@ def generate(config: Config, out: Path, workers: int | None = None, book: Book |
         raise LossmapError(
             "the folder is there already", where=out, expected="a new folder", next_command=f"rm -r {out}", exit_code=2
         )
+    if book is None:
+        _require_enough(config)
     world = worlds.build(config)
     book = rules.build(world) if book is None else book
     _check_plants(world, book.plants)
@@ -73,31 +75,26 @@ def generate(config: Config, out: Path, workers: int | None = None, book: Book |
         canon.write_text(folder / "qrels-files.tsv", "".join(_qrels(world, queries)))
         canon.write_json(folder / "stats.json", stats)
         canon.write_text(folder / "LICENSE", LICENCE)
-        canon.write_text(folder / SUMS, "".join(f"{sha}  {path}\n" for path, sha in _sums(folder)))
+        canon.write_sums(folder)
     return stats
 
 
-def verify(folder: Path) -> int:
-    """Check every file of a generated folder against SHA256SUMS; the number of files.
+def _require_enough(config: Config) -> None:
+    if config.meetings < LEAST:
+        raise LossmapError(
+            "too few meetings to ask every kind of question about",
+            where="meetings",
+            observed=config.meetings,
+            expected=f"at least {LEAST}",
+            next_command=f"{NEXT} --meetings {LEAST}",
+            exit_code=2,
+        )
 
-    Raises LossmapError naming the first file that is missing, changed or not listed.
-    """
-    if not (folder / SUMS).exists():
-        raise LossmapError("not a generated corpus", where=folder, expected=f"a file {SUMS}", next_command=NEXT)
-    listed = {
-        path: sha for sha, path in (line.split("  ", 1) for line in (folder / SUMS).read_text("utf-8").splitlines())
-    }
-    found = dict(_sums(folder))
-    for path in sorted(listed.keys() | found.keys()):
-        if listed.get(path) != found.get(path):
-            raise LossmapError(
-                "a file of the generated corpus is missing, changed or not one of its own",
-                where=folder / path,
-                observed=found.get(path, "no such file"),
-                expected=listed.get(path, f"nothing: {SUMS} does not list it"),
-                next_command=f"move {folder} away, then generate it again with the settings of its config.json: {NEXT}",
-            )
-    return len(listed)
+
+def verify(folder: Path) -> int:
+    """Check every file of a generated folder against SHA256SUMS; the number of files."""
+    again = f"move {folder} away if it is there, then generate it with the settings of its config.json: {NEXT}"
+    return canon.check_sums(folder, again)
 
 
 def _cores() -> int:
@@ -188,12 +185,6 @@ def _qrels(world: World, queries: Sequence[dict[str, Any]]) -> Iterator[str]:
     for query in queries:
         for key in query["gold_files"]:
             yield f"{query['query_id']} 0 {world.session(key).file_uuid} 1\n"
-
-
-def _sums(folder: Path) -> list[tuple[str, str]]:
-    """(path, sha256) of every file but the sums themselves and the mark that a workflow leaves, sorted by path."""
-    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return [(path, canon.file_sha256(folder / path)) for path in paths if path not in (SUMS, WORKFLOW_MARK)]
 
 
 def _stats(world: World, held: Sequence[Held], queries: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from lossmap import canon
 from lossmap.corpora import closure
 from lossmap.corpora.readers import Reading
 from lossmap.corpora.registry import Stanza
-from lossmap.errors import LossmapError
 from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 
 VERSION = "1"
 RANKED = "retrieval"
+AGAIN = "move the folder away, then ./run lossmap synth generate, with the --scale of this folder"
 
 Row = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ def read(
     ``selection``: ``{"budget": N}`` by gold closure, ``{"first": N}`` by key, None for every meeting. With
     ``documents`` the queries are about those meetings and none are read. Raises where a file is not the generated one.
     """
-    check_sums(folder)
+    canon.check_sums(folder, AGAIN)
     asked = [row for row in canon.read_jsonl(folder / "queries.jsonl")]
     reading, keys = Reading(), _keys(folder)
     if documents is None:
@@ -61,21 +61,6 @@ def read(
 def _meeting(row: Row) -> Sequence[str]:
     """The one gold meeting of a query: its cluster where intervals resample meetings. None where there are several."""
     return row["gold_files"] if len(row["gold_files"]) == 1 else ()
-
-
-def check_sums(folder: Path) -> None:
-    """Raise unless every file of SHA256SUMS is there with its bytes."""
-    for line in (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
-        expected, _, name = line.partition("  ")
-        found = canon.file_sha256(folder / name) if (folder / name).is_file() else "missing"
-        if found != expected:
-            raise LossmapError(
-                "a generated file is not the one that was written",
-                where=folder / name,
-                observed=found,
-                expected=expected,
-                next_command="./run lossmap synth generate, with the --scale of this folder",
-            )
 
 
 def _chosen(queries: Sequence[Row], keys: Sequence[str], selection: Mapping[str, int] | None) -> set[str]:
