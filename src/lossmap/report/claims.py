@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from lossmap import canon
+from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.report import documents, ledger
 
@@ -71,7 +71,7 @@ def _lists(results: documents.Results, stage: str) -> Iterator[tuple[str, dict[s
             continue
         for place, outer in enumerate(_listed(results, file, pointer)):
             for tail, item in _parts(outer, spec.get("explode")):
-                tier = max(outer.get("tier", "A"), item.get("tier", "A"))  # A < B < C
+                tier = transcript.worst([outer.get("tier", "A"), item.get("tier", "A")])
                 for field, form in spec["fields"].items():
                     record = _record(results, file, f"{pointer}/{place}{tail}/{field}", form, field, tier)
                     yield f"{spec['id'].format(**item)}.{field}", record
