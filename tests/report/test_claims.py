@@ -115,3 +115,26 @@ def test_published_arithmetic_holds_and_can_fail(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(documents, "published", lambda: numbers)
     failed = {record["id"] for record in documents.check_published() if not record["ok"]}
     assert failed == {"000.stage1.qmsum.all.ndcg10", "000.stage1.qmsum.lookup.ndcg10"}
+
+
+@pytest.mark.parametrize(
+    ("printed", "value"),
+    [("\N{MINUS SIGN}0.0280", -0.028), ("+0.0153", 0.0153), ("1,921/1,923", 1921 / 1923), ("3.99%", 0.0399)],
+)
+def test_a_printed_number_is_read_as_printed(printed: str, value: float) -> None:
+    assert documents.number(printed) == pytest.approx(value)
+
+
+def test_a_printed_delta_is_that_of_the_committed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = {name: dict(record) for name, record in documents.published().items()}
+    assert numbers["000.stage3.synthetic.multi_file.delta_r10"]["printed"] == "\N{MINUS SIGN}0.0280"
+    numbers["000.stage3-v6.synthetic.multi_file.r10"]["value"] += 0.001
+    monkeypatch.setattr(documents, "published", lambda: numbers)
+    failed = {record["id"] for record in documents.check_published() if not record["ok"]}
+    assert {"000.stage3.synthetic.multi_file.delta_r10", "000.stage3.slip.r10"} <= failed
+
+
+def test_words_without_a_number_are_cited_and_have_no_value() -> None:
+    assert documents.published()["000.stage3.index.field_before"] == {
+        "printed": "content", "value": None, "source": {"document": "000", "section": "Stage 3: index v6"}, "spec": None
+    }  # fmt: skip

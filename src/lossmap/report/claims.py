@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from lossmap import canon
+from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.report import documents, ledger
 
@@ -61,16 +61,27 @@ def _scalars(results: documents.Results, stage: str) -> Iterator[tuple[str, dict
 
 
 def _lists(results: documents.Results, stage: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """One claim per field of every item of a list; the id is filled from the item's own fields."""
+    """One claim per field of every item of a list; the id is filled from the item's own fields.
+
+    ``explode`` names a list inside each item: its members are the items then, with the outer fields beside theirs.
+    """
     for spec in documents.data("claims.yaml")["lists"]:
         file, pointer = spec["file"], spec["pointer"]
         if file.split("/")[0] != stage:
             continue
-        listed = _listed(results, file, pointer)
-        for place, item in enumerate(listed):
-            for field, form in spec["fields"].items():
-                record = _record(results, file, f"{pointer}/{place}/{field}", form, field, item.get("tier", "A"))
-                yield f"{spec['id'].format(**item)}.{field}", record
+        for place, outer in enumerate(_listed(results, file, pointer)):
+            for tail, item in _parts(outer, spec.get("explode")):
+                tier = transcript.worst([outer.get("tier", "A"), item.get("tier", "A")])
+                for field, form in spec["fields"].items():
+                    record = _record(results, file, f"{pointer}/{place}{tail}/{field}", form, field, tier)
+                    yield f"{spec['id'].format(**item)}.{field}", record
+
+
+def _parts(outer: Mapping[str, Any], explode: str | None) -> list[tuple[str, Mapping[str, Any]]]:
+    """(rest of the pointer, fields) of an item, or of each member of its list ``explode``."""
+    if explode is None:
+        return [("", outer)]
+    return [(f"/{explode}/{place}", {**outer, **part}) for place, part in enumerate(outer.get(explode, []))]
 
 
 def _listed(results: documents.Results, file: str, pointer: str) -> list[Any]:

@@ -25,11 +25,14 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "g6": lambda value: f"{value:.6g}",
     "signed4": lambda value: f"{value:+.4f}".replace("-", "\N{MINUS SIGN}"),
     "pct1": lambda value: f"{100 * value:.1f}%",
+    "pct3": lambda value: f"{100 * value:.3f}%",
+    "taken": lambda value: f"{-value:,}",
     "interval": lambda value: f"[{value[0]:.4f}, {value[1]:.4f}]",
     "signed_interval": lambda value: f"[{value[0]:+.4f}, {value[1]:+.4f}]".replace("-", "\N{MINUS SIGN}"),
     "hash": lambda value: str(value)[:10],
     "list": lambda value: ", ".join(map(str, value)),
     "count": lambda value: f"{len(value):,}",
+    "tally": lambda value: ", ".join(f"{count:,} {name}" for name, count in value.items()),
     "verdicts": lambda value: " ".join(VERDICTS[row["verdict"]] for row in value),
     "yesno": lambda value: "yes" if value else "no",
     "code": str,
@@ -37,7 +40,8 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 }
 ABSENT = "–"
 NOT_OBTAINED = "not obtained"
-NUMBER = re.compile(r"[\d,.]+%?")
+NUMBER = re.compile(r"[+\N{MINUS SIGN}]?[\d,.]+%?")
+SHARE = re.compile(r"([\d,]+)/([\d,]+)")
 
 
 def formatted(value: Any, form: str) -> str:
@@ -111,8 +115,10 @@ class Results:
 
 
 def number(printed: str) -> float:
-    """A number as a document printed it: thousands commas and a percent sign are understood."""
-    bare = printed.replace(",", "").rstrip("%")
+    """A number as a document printed it: thousands commas, a sign, a percent sign and ``3/4`` are understood."""
+    if share := SHARE.fullmatch(printed):
+        return number(share[1]) / number(share[2])
+    bare = printed.replace(",", "").replace("\N{MINUS SIGN}", "-").rstrip("%")
     return float(bare) / (100 if printed.endswith("%") else 1)
 
 
@@ -145,14 +151,23 @@ def published() -> dict[str, dict[str, Any]]:
     for fact in book["facts"]:
         numbers[fact["id"]] = _number(fact["printed"], fact["source"], fact.get("value"))
     for table in book["six_decimals"]:
-        for row, cells in table["rows"].items():
-            for column, exact in zip(table["columns"], cells, strict=True):
-                numbers[f"{table['id']}.{row}.{column}"]["spec"] = exact
+        _add_committed(numbers, table)
     return numbers
 
 
+def _add_committed(numbers: dict[str, dict[str, Any]], table: Mapping[str, Any]) -> None:
+    """Six-decimal values: beside the printed number, or numbers of their own where a table names another source."""
+    for row, cells in table["rows"].items():
+        for column, exact in zip(table["columns"], cells, strict=True):
+            name = f"{table['id']}.{row}.{column}"
+            if "source" in table:
+                numbers[name] = _number(f"{exact:.6f}", table["source"])
+            else:
+                numbers[name]["spec"] = exact
+
+
 def _number(printed: str, source: Mapping[str, str], value: float | None = None) -> dict[str, Any]:
-    if value is None and NUMBER.fullmatch(printed):
+    if value is None and (NUMBER.fullmatch(printed) or SHARE.fullmatch(printed)):
         value = number(printed)
     return {"printed": printed, "value": value, "source": source, "spec": None}
 
@@ -217,18 +232,19 @@ def _identities(numbers: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _expanded(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A rule with ``columns`` stands for one rule per column, ``{column}`` replaced in its ids."""
+    """A rule with ``rows`` or ``columns`` stands for one rule each, ``{row}`` and ``{column}`` replaced in its ids."""
 
-    def fill(value: Any, column: str) -> Any:
+    def fill(value: Any, row: str, column: str) -> Any:
         if isinstance(value, str):
-            return value.replace("{column}", column)
+            return value.replace("{row}", row).replace("{column}", column)
         if isinstance(value, list):
-            return [fill(item, column) for item in value]
-        return {k: fill(v, column) for k, v in value.items()} if isinstance(value, dict) else value
+            return [fill(item, row, column) for item in value]
+        return {k: fill(v, row, column) for k, v in value.items()} if isinstance(value, dict) else value
 
     return [
-        fill({k: v for k, v in rule.items() if k != "columns"}, column)
+        fill({k: v for k, v in rule.items() if k not in ("rows", "columns")}, row, column)
         for rule in rules
+        for row in rule.get("rows", [""])
         for column in rule.get("columns", [""])
     ]
 

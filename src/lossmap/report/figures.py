@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +171,44 @@ def _draw_realism(book: Book, spec: Mapping[str, Any]) -> Figure:
     return figure
 
 
+def _draw_builds(book: Book, spec: Mapping[str, Any]) -> Figure:
+    """One line for the exact legs of Stage 1, then one a build of the graph: each arm with its interval."""
+    if book.not_obtained:
+        return _placeholder(book)
+    lines = [(spec["exact"]["label"], _stage1_rows(book, spec["exact"]["arms"]))]
+    file = book.allow(f"{spec['stage']}/graph.json")
+    for build in book.results.json(file)["builds"]:
+        lines.append((build["index"], {row["arm"]: row for row in build["arms"] if _overall(book, row)}))
+    figure, axes = pyplot.subplots(figsize=(6.4, 0.3 * len(lines) + 0.9))
+    for place, (_, rows) in enumerate(lines):
+        for series, arms in spec["arms"].items():
+            for row in (rows[arm] for arm in arms if arm in rows):
+                book.allow(file, row["tier"])
+                _draw_series(axes, place, row, spec["measure"], series)
+    axes.set_yticks(range(len(lines)), [label for label, _ in lines])
+    axes.set_ylim(len(lines) - 0.5, -0.5)
+    axes.set_xlim(left=0)
+    axes.set_xlabel(spec["measure"])
+    axes.tick_params(axis="y", length=0)
+    _legend(figure, spec["series"])
+    return figure
+
+
+def _overall(book: Book, row: Mapping[str, Any]) -> bool:
+    return bool((row["corpus"], row["query_class"]) == (book.corpus, "all"))
+
+
+def _stage1_rows(book: Book, arms: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Rows over all queries of the real corpus, by arm of Stage 1."""
+    found = {arm: (file, document) for arm, file, document in book.results.arms("stage1") if arm in arms}
+    return {
+        arm: row
+        for arm, (file, document) in found.items()
+        for row in document["rows"]
+        if _overall(book, row) and book.allow(file, row["tier"])
+    }
+
+
 def _legend(figure: Figure, labels: Mapping[str, str]) -> None:
     marks = [
         pyplot.Line2D([], [], color=SERIES[name][0], marker=SERIES[name][1], ls="", ms=5, mew=1.1,
@@ -186,6 +224,7 @@ DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {
     "deciles": _draw_deciles,
     "growth": _draw_growth,
     "realism": _draw_realism,
+    "builds": _draw_builds,
 }
 
 

@@ -82,12 +82,16 @@ def _items(found: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _from_facts(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
-    """A measured claim beside a published number, row by row, as the specification lists them."""
+    """A measured claim beside a published number, row by row, as the specification lists them.
+
+    ``{corpus}`` in the id of a claim is the corpus that this scale has for real questions.
+    """
     for fact in spec["facts"]:
-        record = book.record(fact["claim"]) if "claim" in fact else None
+        claim = fact["claim"].format(corpus=book.corpus) if "claim" in fact else None
+        record = book.record(claim) if claim else None
         fields = {
             "label": fact["label"],
-            "ours": book.claim(fact["claim"]) if "claim" in fact else None,
+            "ours": book.claim(claim) if claim else None,
             "published": book.published(fact["published"]) if "published" in fact else None,
             "note": fact.get("note", ""),
         }
@@ -111,6 +115,40 @@ def _from_beside(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
                 for row in document["rows"]:
                     if arm in block["arms"] and (row["corpus"], row["query_class"]) == (book.corpus, query_class):
                         yield Row({**base, "source": arm, "ann": document.get("ann"), **row}, file, row["tier"])
+
+
+def _from_contrasts(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """Per corpus and class the cited delta of published.yaml, then our own contrasts (``ours``: name and arm)."""
+    ours = [
+        c for c in book.resolve(spec["file"], spec["pointer"]) if {k: c[k] for k in ("name", "arm")} in spec["ours"]
+    ]
+    for block in spec["blocks"]:
+        corpus = block["corpus"].format(corpus=book.corpus)
+        for query_class in block["classes"]:
+            stem, head = f"{block['published']}.{query_class}", {"corpus": corpus, "query_class": query_class}
+            cited = {name: book.published(f"{stem}.{name}") for name in ("before", "after")}
+            cited["queries"] = book.published(f"{stem}.n")
+            deltas = {measure: book.published(f"{stem}.{name}") for name, measure in spec["measures"].items()}
+            yield Row({**head, "name": "cited", **cited, "deltas": deltas}, None)
+            yield from _measured_contrasts(book, spec, ours, head)
+
+
+def _measured_contrasts(
+    book: Book, spec: Mapping[str, Any], contrasts: Sequence[Mapping[str, Any]], head: Mapping[str, Any]
+) -> Iterator[Row]:
+    """The rows of ``contrasts`` for the corpus and class of ``head``, with nDCG@10 of both sides (file ``levels``)."""
+    book.allow(spec["levels"])
+    keys = ("bench", "arm", "query_class")
+    levels = {tuple(row[k] for k in keys): row["metrics"]["nDCG@10"] for row in book.resolve(spec["levels"], "/rows")}
+    for contrast in contrasts:
+        for row in contrast["rows"]:
+            if {k: row[k] for k in head} == head:
+                sides = {"before": contrast["control"], "after": contrast["treatment"]}
+                at = (f"/{row['corpus']}", contrast["arm"], row["query_class"])
+                values = {side: levels[index + at[0], *at[1:]] for side, index in sides.items()}
+                yield Row(
+                    {**row, "name": contrast["name"], "arm": contrast["arm"], **values}, spec["file"], row["tier"]
+                )
 
 
 def _from_data(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
@@ -143,6 +181,7 @@ SOURCES: dict[str, Callable[[Book, Mapping[str, Any]], Iterator[Row]]] = {
     "file": _from_file,
     "facts": _from_facts,
     "beside": _from_beside,
+    "contrasts": _from_contrasts,
     "data": _from_data,
     "checks": _from_checks,
     "claims": _from_claims,
