@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from lossmap import canon
+from lossmap import canon, transcript
 from lossmap.judge.evaluate import CLASSES
 from lossmap.judge.measures import NAMES
 from lossmap.layout import Layout
@@ -37,7 +37,7 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     bands = {name: max(some) - min(some) for name, some in values.items()}
     return {
         **{name: rows[0][name] for name in OF_ROW},
-        "tier": max(row["tier"] for row in rows),  # A < B < C
+        "tier": transcript.worst(row["tier"] for row in rows),
         "queries": rows[0]["queries"],
         "builds": len(rows),
         "lowest": min(values[MEASURE]),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lossmap import transcript
 from lossmap.errors import LossmapError
 from lossmap.judge import intervals
 from lossmap.search.route import LABELS, Route
@@ -111,7 +112,7 @@ def together(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "corpus": TOGETHER,
         "corpora": [block["corpus"] for block in blocks],
-        "tier": max(block["tier"] for block in blocks),  # A < B < C
+        "tier": transcript.worst(block["tier"] for block in blocks),
         "judged_by": " + ".join(sorted({block["judged_by"] for block in blocks})),
         "first_files": FIRST,
         **_added(counts),

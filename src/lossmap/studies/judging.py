@@ -75,7 +75,7 @@ def load(at: Layout, key: str) -> Corpus:
         )  # fmt: skip
     card = transcript.read_card(at.corpus(key))
     # The worst tier of what shaped a row: queries and judgements (the card), documents and timings of all that the
-    # index holds (the injections), since every document competes for a rank. A < B < C.
+    # index holds (the injections), since every document competes for a rank.
     injected = [canon.read_json(at.injection(held) / "manifest.json")["corpus"] for held in at.documents]
-    card["tier"] = max([card["tier"], *(corpus["tier"] for corpus in injected)])
+    card["tier"] = transcript.worst([card["tier"], *(corpus["tier"] for corpus in injected)])
     return Corpus(card, transcript.read_queries(at.corpus(key)), cover)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lossmap import transcript
 from lossmap.errors import LossmapError
 from lossmap.judge import intervals
 from lossmap.judge.measures import NAMES
@@ -61,7 +62,7 @@ def _row(
     found = intervals.means_with_intervals(differences[keep], groups)
     return {
         **{name: exact[name] for name in ("corpus", "judged_by", "query_class", "queries", "meetings")},
-        "tier": max(exact["tier"], graph["tier"]),  # A < B < C
+        "tier": transcript.worst((exact["tier"], graph["tier"])),
         "measure": MEASURE,
         "exact": exact["deltas"][MEASURE],
         "hnsw": graph["deltas"][MEASURE],
