@@ -17,6 +17,8 @@ rule plane:
         STAGE3_SCORED,
         expand(BUILD + "/index/{index}/{part}", index=STAGE3_INDEXES, part=["manifest.json", "chunks.jsonl"]),
         [path for index in STAGE3_INDEXES for path in digests_of(index)],
+        expand(BUILD + "/legs/{index}/{key}/bm25.npz", index=STAGE3_INDEXES, key=STAGE3["corpora"]),
+        expand(BUILD + "/corpora/{key}/corpus.json", key=STAGE3["corpora"]),
     output:
         BUILD + "/stages/stage3/index.json",
     params:
@@ -33,13 +35,13 @@ rule stage3_study:
     input:
         STAGE3_SCORED,
         expand(BUILD + "/stages/stability/{study}.json", study=["order", "graph"]),
-        "workflow/config/gates.yaml",
     output:
         BUILD + "/stages/stage3/{study}.json",
     wildcard_constraints:
         study="scores|contrasts",
     params:
         chapter=STAGE3,
+        gate=layout.stanza(AT, "gates.yaml", "index-v6"),
         code=code("stage3_study"),
     shell:
         "{LOSSMAP} study {wildcards.study} --chapter stage3 {SCALED}"
