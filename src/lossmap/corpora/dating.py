@@ -42,8 +42,8 @@ CONTAINER = re.compile(
     r"(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\s*(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?"
 )
 GREETING = (
-    r"(?:(?:so|okay|ok|well|right|now|and|hello|hi|welcome|good (?:morning|afternoon|evening)|everyone|everybody|all|um|"
-    r"uh)[\s,]+)*"
+    r"(?:(?:so|okay|ok|well|right|now|and|hello|hi|welcome|good (?:morning|afternoon|evening)|everyone|everybody|all|"
+    r"um|uh)[\s,]+)*"
 )
 STATED = (
     r"(?:just )?for the record,? (?:it is|it's|today is)",
