@@ -125,8 +125,9 @@ def resolve(evidence: Evidence, order: Sequence[str] | None = None) -> Dated:
     given = [_give(evidence, source) for source in _ordered(order)]
     candidates = tuple(one for one in given if isinstance(one, Candidate))
     declined = tuple(one for one in given if isinstance(one, tuple))
-    first = candidates[0] if candidates else None
-    return Dated(first and first.day, first and first.source, candidates, declined)
+    if not candidates:
+        return Dated(None, None, (), declined)
+    return Dated(candidates[0].day, candidates[0].source, candidates, declined)
 
 
 def _ordered(order: Sequence[str] | None) -> list[Source]:
