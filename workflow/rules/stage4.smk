@@ -1,5 +1,5 @@
 # Stage 4: the index of Stage 3 asked again with the router in the loop, its digests as a choice of files, overviews that
-# cover their scope, and a filter on the speaker whom a question names.
+# cover their scope, a filter on the speaker whom a question names, and where the date of a recording comes from.
 STAGE4 = CHAPTERS["stage4"]
 ROUTED = [f"{STAGE4['index']}/{key}" for key in STAGE4["corpora"]]
 SPOKEN = [f"{STAGE4['speaker']}/{key}" for key in STAGE4["corpora"]]
@@ -71,9 +71,21 @@ rule speaker:
         " && {LOSSMAP} sign speaker {SCALED} --code {params.code} --outputs {output} --inputs {input}"
 
 
+rule dates:
+    input:
+        "src/lossmap/studies/dated.yaml",
+    output:
+        BUILD + "/stages/stage4/dates.json",
+    params:
+        code=code("dates"),
+    shell:
+        "{LOSSMAP} study dates --chapter stage4 {SCALED}"
+        " && {LOSSMAP} sign dates {SCALED} --code {params.code} --outputs {output} --inputs {input}"
+
+
 rule stage4:
     input:
-        parts=expand(BUILD + "/stages/stage4/{study}.json", study=["routed", "control", "coverage", "speaker"]),
+        parts=expand(BUILD + "/stages/stage4/{study}.json", study=["routed", "control", "coverage", "speaker", "dates"]),
         stamp=STAMP,
     output:
         directory(RESULTS + "/stage4"),

@@ -1,5 +1,5 @@
 """The chapter on Stage 4: what is routed to digests and what they find there, the control that did not move, overviews
-that cover their scope, and what a speaker said.
+that cover their scope, what a speaker said, and how a recording gets its date.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lossmap.layout import Layout
 from lossmap.search import bodies, legs, pipeline, route
 from lossmap.search.freeze import Bench
 from lossmap.search.legs import Leg
-from lossmap.studies import compare, coverage, digest_leg, measure, scores, speaking, unmoved
+from lossmap.studies import compare, coverage, dating, digest_leg, measure, scores, speaking, unmoved
 from lossmap.studies.digest_leg import RouteRecord
 from lossmap.studies.stage import classes
 
@@ -115,4 +115,5 @@ STUDIES: dict[str, Callable[[Layout, str], Any]] = {
     "control": control,
     "coverage": covered,
     "speaker": speaking.study,
+    "dates": dating.study,
 }
