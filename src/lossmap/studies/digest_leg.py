@@ -151,7 +151,7 @@ def _found(files: Sequence[Collection[str]]) -> dict[str, int]:
 def _rate(hits: Sequence[bool], groups: Sequence[str]) -> dict[str, Any]:
     """The share of ``hits`` among routed queries, with intervals over queries and over sets of gold files."""
     if not hits:
-        return {"rate": None, "intervals": None}
+        return {"rate": None, "intervals": {"meetings": None, "queries": None}}
     estimate = intervals.means_with_intervals(np.array(hits, float)[:, None], groups)
     return {"rate": float(estimate.mean[0]), "intervals": estimate.interval(0)}
 
