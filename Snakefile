@@ -1,5 +1,6 @@
 """lossmap: corpora -> transcripts -> index -> legs -> rankings -> numbers -> claims -> paper."""
 
+import os
 import sys
 import uuid
 from pathlib import Path
@@ -26,6 +27,9 @@ RESULTS = AT.results.relative_to(AT.root).as_posix()
 LOSSMAP = f"PYTHONPATH=src {sys.executable} -m lossmap"
 LIVE = f"{LOSSMAP} engine up > /dev/null && {LOSSMAP}"
 SCALED = f"--scale {AT.scale}"
+# Thirty indexes of 130,000 to 225,000 chunks: with two gigabytes the engine refuses bulks now and then.
+if AT.scale == "full":
+    os.environ.setdefault("LOSSMAP_HEAP", "4g")
 
 # Committed outputs would satisfy Snakemake on a fresh clone: this file is young there, and everything runs once.
 STAMP = Path("build/checkout.stamp")

@@ -82,8 +82,7 @@ def _asked(stage: str, bench: Layout, names: Collection[str]) -> Asked:
     texts = {query.query_id: query.text for query in corpus.queries}
     found = {query_id: speakers.named(texts[query_id], names) for query_id in scored.query_ids}
     named = {query_id: who for query_id, who in found.items() if who}
-    row = next(row for row in scored.document["rows"] if row["query_class"] == "all")
-    head = {field: row[field] for field in ("corpus", "tier", "judged_by")}
+    head = {"corpus": corpus.card["key"], "tier": corpus.card["tier"], "judged_by": corpus.card["judged_by"]}
     return Asked(bench, head, named, {query_id: graded[query_id] for query_id in sorted(named)}, len(found))
 
 

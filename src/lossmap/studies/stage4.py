@@ -34,7 +34,9 @@ DIGESTS: dict[str, Any] = {
 
 def routed(at: Layout, stage: str) -> dict[str, Any]:
     """routed.json: every scored query routed, and what the digest leg found as a choice of files, corpus by corpus."""
-    blocks = [_block(at, stage, name) for name in benches(at, stage)]
+    # A corpus that could not be had has no query, and no block: its numbers read "not obtained".
+    asked = [name for name in benches(at, stage) if compare.read_arm(scores.scored(at, name, stage) / AGAIN).query_ids]
+    blocks = [_block(at, stage, name) for name in asked]
     return {"router": route.card(), "digest_leg": DIGESTS, "rows": blocks, "together": digest_leg.together(blocks)}
 
 
