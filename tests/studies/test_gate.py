@@ -11,7 +11,7 @@ from lossmap.judge.measures import NAMES
 from lossmap.studies import gate
 
 SPEC = {"treatment": "new", "control": "old", "arm": "rrf", "up": {"class": "multi_file", "measure": "nDCG@10"}}
-SPEC |= {"protected": "lookup"}
+SPEC |= {"protected": ["lookup", "verbatim"]}
 WIDE = 0.05
 
 
@@ -51,6 +51,11 @@ def test_any_measure_that_falls_on_any_corpus_rejects_by_the_strict_rule() -> No
 
 def test_a_fall_below_its_interval_rejects_by_both() -> None:
     rows = row("made", "multi_file", 0.2), row("made", "lookup", -0.1)
+    assert verdicts(*rows) == {"strict": False, "with_intervals": False}
+
+
+def test_every_protected_class_can_reject() -> None:
+    rows = row("made", "multi_file", 0.2), row("made", "lookup", 0.1), row("made", "verbatim", -0.1)
     assert verdicts(*rows) == {"strict": False, "with_intervals": False}
 
 

@@ -26,7 +26,7 @@ CHAPTER = {
 }
 EXACT_VALUES = {"mixed": 0.2, "headed": 0.3, "v6": 0.3}
 GRAPH_VALUES = {"mixed": 0.1, "headed": 0.4}
-GATE = {"treatment": "v6", "control": "mixed", "arm": "rrf30-exact", "protected": "lookup"}
+GATE = {"treatment": "v6", "control": "mixed", "arm": "rrf30-exact", "protected": ["lookup", "verbatim"]}
 GATE |= {"up": {"class": "multi_file", "measure": "nDCG@10"}}
 
 

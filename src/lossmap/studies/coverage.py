@@ -151,7 +151,9 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if mine:
             estimate = intervals.means_with_intervals(np.array([[row[n] for n in NAMES] for row in mine], float), None)
             means = dict(zip(NAMES, estimate.mean.tolist(), strict=True))
-            spread = {f"{name}_interval": estimate.queries[i].tolist() for i, name in enumerate(NAMES)}
+            # One scope has no spread: an interval would be a point.
+            several = len(mine) > 1
+            spread = {f"{n}_interval": estimate.queries[i].tolist() if several else None for i, n in enumerate(NAMES)}
             found.append({"kind": "series", "arm": arm, "n": len(mine), **means, **spread})
         for row in (row for row in rows if row["arm"] == arm and row["kind"] == "first"):
             means = {name: float(row[name]) for name in NAMES}

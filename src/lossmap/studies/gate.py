@@ -1,6 +1,6 @@
 """A gate: what must rise, and what must not fall, before a treatment is adopted. It is data (gates.yaml).
 
-Two verdicts are printed. The strict one is the seed's: any rise counts, any fall of the protected class rejects. The
+Two verdicts are printed. The strict one is the seed's: any rise counts, any fall of a protected class rejects. The
 other asks whether an interval that resamples meetings excludes zero, since a fall within its interval is no finding.
 """
 
@@ -26,8 +26,8 @@ STANDS: dict[str, Callable[[float, float, float], bool]] = {
 def judge(name: str, spec: Mapping[str, Any], rows: Iterable[Row], counted: Collection[str]) -> dict[str, Any]:
     """Both verdicts of gate ``name`` over the ``rows`` of its contrast (compare.compare, per corpus and class).
 
-    ``up``: a class and a measure that must rise on every corpus that has that class; ``protected``: a class of which no
-    measure may fall on any corpus. Only ``counted`` corpora decide; the others are printed beside them. Raises where
+    ``up``: a class and a measure that must rise on every corpus that has that class; ``protected``: classes of which
+    no measure may fall on any corpus. Only ``counted`` corpora decide; the others are printed beside them. Raises where
     nothing could decide: a gate without evidence would pass or fail by accident.
     """
     found = [judged for row in rows for judged in _judged(spec, row, counted)]
@@ -50,7 +50,7 @@ def _judged(spec: Mapping[str, Any], row: Row, counted: Collection[str]) -> list
     out = []
     if row["query_class"] == spec["up"]["class"]:
         out.append({**head, "role": "up", **_decided(row, spec["up"]["measure"], RISES)})
-    if row["query_class"] == spec["protected"]:
+    if row["query_class"] in spec["protected"]:
         out += [{**head, "role": "protected", **_decided(row, measure, STANDS)} for measure in row["deltas"]]
     return out
 

@@ -193,5 +193,7 @@ def unwritten(at: Layout, stage: str) -> list[dict[str, Any]]:
                 next_command=mapping.REBUILD, exit_code=3,
             )  # fmt: skip
         totals = {"indexing_total_at_settle": settled["indexing_total"], "indexing_total_now": now["indexing_total"]}
-        found.append({"index": index, **totals, "counter": "restarted" if restarted else "kept"})
+        resumed = settled["indexing_total"] < settled["docs_count"]
+        counter = "restarted" if restarted else "restarted while it was built" if resumed else "kept"
+        found.append({"index": index, **totals, "counter": counter})
     return found
