@@ -22,7 +22,7 @@ rule reorder:
         BUILD + "/stages/stability/order.json",
     params:
         chapter=STABILITY,
-        code=code("stability_study"),
+        code=code("reorder"),
     shell:
         "{LOSSMAP} study order --chapter stability {SCALED}"
         " && {LOSSMAP} sign reorder {SCALED} --code {params.code} --outputs {output} --inputs {input}"
@@ -37,7 +37,7 @@ rule regraph:
         BUILD + "/stages/stability/graph.json",
     params:
         chapter=STABILITY,
-        code=code("stability_study"),
+        code=code("regraph"),
     shell:
         "{LOSSMAP} study graph --chapter stability {SCALED}"
         " && {LOSSMAP} sign regraph {SCALED} --code {params.code} --outputs {output} --inputs {input}"

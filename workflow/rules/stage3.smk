@@ -23,7 +23,7 @@ rule plane:
         BUILD + "/stages/stage3/index.json",
     params:
         chapter=STAGE3,
-        code=code("stage3_study"),
+        code=code("plane"),
     resources:
         engine=1,
     shell:

@@ -15,7 +15,7 @@ rule routed:
         BUILD + "/stages/stage4/routed.json",
     params:
         chapter=STAGE4,
-        code=code("stage4_study"),
+        code=code("routed"),
     shell:
         "{LOSSMAP} study routed --chapter stage4 {SCALED}"
         " && {LOSSMAP} sign routed {SCALED} --code {params.code} --outputs {output} --inputs {input}"
@@ -29,7 +29,7 @@ rule control:
         BUILD + "/stages/stage4/control.json",
     params:
         chapter=STAGE4,
-        code=code("stage4_study"),
+        code=code("control"),
     shell:
         "{LOSSMAP} study control --chapter stage4 {SCALED}"
         " && {LOSSMAP} sign control {SCALED} --code {params.code} --outputs {output} --inputs {input}"
@@ -45,7 +45,7 @@ rule coverage:
         BUILD + "/stages/stage4/coverage.json",
     params:
         chapter=STAGE4,
-        code=code("stage4_study"),
+        code=code("coverage"),
     resources:
         engine=1,
     shell:
@@ -65,7 +65,7 @@ rule speaker:
         BUILD + "/stages/stage4/speaker.json",
     params:
         chapter=STAGE4,
-        code=code("stage4_study"),
+        code=code("speaker"),
     shell:
         "{LOSSMAP} study speaker --chapter stage4 {SCALED}"
         " && {LOSSMAP} sign speaker {SCALED} --code {params.code} --outputs {output} --inputs {input}"
