@@ -29,7 +29,7 @@ LIVE = f"{LOSSMAP} engine up > /dev/null && {LOSSMAP}"
 SCALED = f"--scale {AT.scale}"
 # Thirty indexes of 130,000 to 225,000 chunks: with two gigabytes the engine refuses bulks now and then.
 if AT.scale == "full":
-    os.environ.setdefault("LOSSMAP_HEAP", "4g")
+    os.environ.setdefault("LOSSMAP_HEAP", "5g")
 
 # Committed outputs would satisfy Snakemake on a fresh clone: this file is young there, and everything runs once.
 STAMP = Path("build/checkout.stamp")
