@@ -1,8 +1,7 @@
-"""Modules beside these tests are importable by name, as in tests/report."""
+"""A root of their own for the studies' tests."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ import pytest
 
 from lossmap import canon, layout
 from lossmap.layout import Layout
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

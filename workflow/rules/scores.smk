@@ -20,6 +20,12 @@ def legs_read(arm):
     return [*arm["legs"], *(["exact"] if graph else [])]
 
 
+def scored(chapter, benches, arms):
+    """What studies read of the arms that rule score wrote."""
+    return expand(BUILD + "/stages/{chapter}/scored/{bench}/{arm}/{file}",
+                  chapter=chapter, bench=benches, arm=arms, file=["metrics.json", "per_query.csv.gz"])  # fmt: skip
+
+
 rule score:
     input:
         legs=lambda w: expand(BUILD + "/legs/{bench}/{leg}.npz", bench=w.bench, leg=legs_read(arm_of(w))),
@@ -44,12 +50,7 @@ rule score:
 
 rule corpora_study:
     input:
-        expand(
-            BUILD + "/stages/corpora/scored/{bench}/{arm}/{file}",
-            bench=CHAPTER["benches"],
-            arm=CORPORA["arms"],
-            file=["metrics.json", "per_query.csv.gz"],
-        ),
+        scored("corpora", CHAPTER["benches"], CORPORA["arms"]),
         [f"{BUILD}/judge/{bench(name).index}/{key}.npz" for name in CHAPTER["benches"] for key in bench(name).scored],
         expand(BUILD + "/index/{index}/manifest.json", index=sorted({bench(name).index for name in CHAPTER["benches"]})),
         expand(BUILD + "/timings/{rule}.json", rule=CHAPTER.get("timings", {}).get("rules", [])),
@@ -95,12 +96,7 @@ rule compose:
 
 rule members:
     input:
-        expand(
-            BUILD + "/stages/corpora/scored/{bench}/{arm}/{file}",
-            bench=MEMBER_INDEXES,
-            arm=CORPORA["arms"],
-            file=["metrics.json", "per_query.csv.gz"],
-        ),
+        scored("corpora", MEMBER_INDEXES, CORPORA["arms"]),
         lambda w: [f"{BUILD}/judge/{name}/{key}.qrels.gz" for name in MEMBER_INDEXES for key in bench(name).scored],
     output:
         BUILD + "/stages/composition/hybrid.json",

@@ -3,12 +3,6 @@ STABILITY = CHAPTERS["stability"]
 SHUFFLED = [*STABILITY["broken"], *STABILITY["total"]]
 OVER_GRAPH = [name for name, arm in config["stages"]["stability"]["arms"].items() if "hnsw" in arm["legs"]]
 EXACT_ARMS = [name for name in config["stages"]["stability"]["arms"] if name not in OVER_GRAPH]
-SCORED_FILES = ["metrics.json", "per_query.csv.gz"]
-
-
-def scored(chapter, benches, arms):
-    return expand(BUILD + "/stages/{chapter}/scored/{bench}/{arm}/{file}",
-                  chapter=chapter, bench=benches, arm=arms, file=SCORED_FILES)  # fmt: skip
 
 
 rule reorder:

@@ -91,13 +91,8 @@ rule answer:
 
 rule synthetic_study:
     input:
-        expand(
-            BUILD + "/stages/synthetic/scored/{bench}/{arm}/{file}",
-            bench=SYNTHETIC["benches"],
-            arm=config["stages"]["synthetic"]["arms"],
-            file=["metrics.json", "per_query.csv.gz"],
-        ),
-        expand(BUILD + "/stages/corpora/scored/main/{arm}/{file}", arm=CORPORA["arms"], file=["metrics.json", "per_query.csv.gz"]),
+        scored("synthetic", SYNTHETIC["benches"], config["stages"]["synthetic"]["arms"]),
+        scored("corpora", layout.MAIN, CORPORA["arms"]),
         expand(BUILD + "/corpora/{key}/corpus.json", key=MIXED.documents),
     output:
         BUILD + "/stages/synthetic/{study}.json",
