@@ -80,6 +80,11 @@ class Layout:
         return self.stanza.get("header", self.config["header"])
 
     @property
+    def model(self) -> str:
+        """The encoder of the index and of the queries that are asked over it (models.yaml)."""
+        return self.stanza.get("model", self.config["model"])
+
+    @property
     def window(self) -> int | None:
         """Word-pieces at which the encoder cuts; None for the registry's."""
         return self.stanza.get("window")
