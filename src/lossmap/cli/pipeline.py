@@ -124,12 +124,12 @@ def _freeze(o: argparse.Namespace) -> None:
 
 def _pin(o: argparse.Namespace) -> None:
     from lossmap import canon
-    from lossmap.search import freeze
+    from lossmap.search import pins
 
     at = layout_of(o)
-    report = freeze.pin_arm(at, o.chapter, o.arm)
+    report = pins.pin_arm(at, o.chapter, o.arm)
     canon.write_json(at.stage(o.chapter) / "pins" / f"{o.arm}.json", report)
-    freeze.require_pinned(report)
+    pins.require_pinned(report)
 
 
 def _rescore(o: argparse.Namespace) -> None:

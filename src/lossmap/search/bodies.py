@@ -73,8 +73,11 @@ def request(query: dict[str, Any], size: int) -> dict[str, Any]:
     return {"query": query, "size": size, "_source": False, "track_total_hits": False}
 
 
-def hybrid(legs: Sequence[dict[str, Any]], size: int) -> dict[str, Any]:
-    """A hybrid request; each leg contributes its first ``size`` hits. Send it with a pipeline only: without one the
-    engine answers with sentinel scores near -9.5e9.
+def hybrid(legs: Sequence[dict[str, Any]], size: int, leg_depth: int | None = None) -> dict[str, Any]:
+    """A hybrid request; each leg contributes its first ``leg_depth`` hits, which is ``size`` unless said otherwise.
+    Send it with a pipeline only: without one the engine answers with sentinel scores near -9.5e9.
     """
-    return request({"hybrid": {"queries": list(legs)}}, size)
+    clause: dict[str, Any] = {"queries": list(legs)}
+    if leg_depth not in (None, size):
+        clause["pagination_depth"] = leg_depth
+    return request({"hybrid": clause}, size)

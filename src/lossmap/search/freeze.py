@@ -1,4 +1,4 @@
-"""The rules of the workflow that talk to the live engine for rankings: freeze a leg, pin an arm."""
+"""The rule of the workflow that asks the live engine for rankings and freezes them, a leg at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lossmap.engine import opensearch
 from lossmap.errors import LossmapError
 from lossmap.index import build, inject, plane, settle, table, vectors
 from lossmap.layout import Layout
-from lossmap.search import bodies, legs, pin, pipeline, speakers
+from lossmap.search import bodies, legs, speakers
 from lossmap.transcript import Query
 
 Hits = list[tuple[np.ndarray, np.ndarray]]
@@ -219,53 +219,3 @@ def _rows_by_file(rows: Sequence[table.Row]) -> dict[str, np.ndarray]:
     for i, row in enumerate(rows):
         found[row.file_uuid].append(i)
     return {file: np.array(ids, np.int64) for file, ids in found.items()}
-
-
-def pin_arm(at: Layout, stage: str, name: str) -> dict[str, Any]:
-    """The arm's offline order against the live engine's for every ``pin``-th query: counts and first differences."""
-    arm, bench = layout.arm(at, stage, name), Bench(at)
-    if "pin" not in arm:
-        raise LossmapError(
-            "this arm is not pinned",
-            where=name,
-            observed=sorted(arm),
-            expected="a stanza with pin: N, and a fusion to hold against the engine",
-            next_command="add pin: N to its stanza in workflow/config/arms.yaml",
-            exit_code=2,
-        )
-    specs = [layout.leg(at, leg) for leg in arm["legs"]]
-    frozen = [legs.load(at.leg(leg)) for leg in arm["legs"]]
-    chosen = range(0, len(bench.queries), arm["pin"])
-    requests = {
-        bench.queries[i].query_id: bodies.hybrid([bench.clause(spec, i) for spec in specs], arm["size"]) for i in chosen
-    }
-    offline = {
-        bench.queries[i].query_id: pin.engine_order(pipeline.fused(arm, frozen, i))[: arm["size"]] for i in chosen
-    }
-    before = settle.state(bench.live.client, bench.live.index)
-    name_of_pipeline = pin.ensure_pipeline(bench.live.client, arm["rank_constant"])
-    live = pin.live_orders(bench.live.client, bench.live.index, name_of_pipeline, requests, bench.row_of)
-    unchanged(before, settle.state(bench.live.client, bench.live.index), bench.live.index)
-    compared, differences = pin.compare(offline.__getitem__, live)
-    return {
-        "arm": name,
-        "every": arm["pin"],
-        "rows": arm["size"],
-        "queries": compared,
-        "mismatches": len(differences),
-        "differences": [vars(d) for d in differences[:20]],
-        "index_sha256": bench.manifest["index_sha256"],
-        "engine": bench.manifest["engine"],
-    }
-
-
-def require_pinned(report: dict[str, Any]) -> None:
-    """Refuse an arm whose offline order is not the live engine's."""
-    if report["mismatches"]:
-        raise LossmapError(
-            "the offline fusion is not the engine's",
-            where=report["arm"],
-            observed=f"{report['mismatches']} of {report['queries']}; first: {report['differences'][:1]}",
-            expected="0 mismatches",
-            next_command="read search/pin.py against the engine's version",
-        )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from lossmap import fuse
 from lossmap.errors import LossmapError
+from lossmap.fuse import ABSENT, Array
 from lossmap.search import pin
 from lossmap.search.legs import Leg
 
@@ -18,8 +21,21 @@ def rank(arm: Mapping[str, Any], legs: Mapping[str, Leg]) -> dict[str, Ranking]:
     """Query id to the arm's first ``size`` rows; equal scores in row order, whatever the engine did."""
     chosen = [legs[name] for name in arm["legs"]]
     _refuse_strangers(chosen)
-    one = _fused if arm["mode"] == "hybrid" else _single
-    return {query_id: one(arm, chosen, i) for i, query_id in enumerate(chosen[0].query_ids)}
+    whole = slice(0, len(chosen[0].query_ids))
+    items, scores = (_fused if arm["mode"] == "hybrid" else _single)(arm, chosen, whole)
+    rows, values = _best(items, scores, arm["size"])
+    lists = (_listed(*row) for row in zip(rows.tolist(), values.tolist(), strict=True))
+    return dict(zip(chosen[0].query_ids, lists, strict=True))
+
+
+def _listed(rows: Sequence[int], scores: Sequence[float]) -> Ranking:
+    return [(row, score) for row, score in zip(rows, scores, strict=True) if row != ABSENT]
+
+
+def _best(items: Array, scores: Array, size: int) -> tuple[Array, Array]:
+    """The first ``size`` of each query by descending score; ``items`` ascend, so equal scores stay in row order."""
+    order = np.argsort(np.where(items == ABSENT, np.inf, -scores), axis=1, kind="stable")[:, :size]
+    return np.take_along_axis(items, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
 
 def _refuse_strangers(legs: list[Leg]) -> None:
@@ -36,18 +52,31 @@ def _refuse_strangers(legs: list[Leg]) -> None:
             )
 
 
-def _single(arm: Mapping[str, Any], legs: list[Leg], i: int) -> Ranking:
+def _cut(leg: Leg, depth: int, queries: slice) -> tuple[Array, Array]:
+    """(rows, scores) of the first ``depth`` hits."""
+    if leg.query_ids:
+        leg.top(0, depth)  # refuses a depth beyond the one that was frozen
+    return leg.rows[queries, :depth], leg.scores[queries, :depth]
+
+
+def _single(arm: Mapping[str, Any], legs: list[Leg], queries: slice) -> tuple[Array, Array]:
     (leg,) = legs
-    rows = leg.top(i, arm["size"])
-    scores = dict(zip(rows, leg.scores[i].tolist(), strict=False))
-    return [(row, scores[row]) for row in fuse.ranked(scores, key=int)]
+    rows, scores = _cut(leg, arm["size"], queries)
+    items, (column,) = fuse.aligned([rows], [scores])
+    return items, column
+
+
+def _fused(arm: Mapping[str, Any], legs: list[Leg], queries: slice) -> tuple[Array, Array]:
+    """Items (q, m), ascending, and their fused scores in the engine's arithmetic."""
+    cut = [_cut(leg, arm.get("leg_depth", arm["size"]), queries) for leg in legs]
+    shares = [pin.shares(arm, scores, rows != ABSENT) for rows, scores in cut]
+    items, columns = fuse.aligned([rows for rows, _ in cut], shares)
+    return items, pin.combine(arm, columns)
 
 
 def fused(arm: Mapping[str, Any], legs: list[Leg], i: int) -> dict[int, float]:
-    """Row to fused score for query ``i``, in the engine's arithmetic."""
-    return pin.rrf([leg.top(i, arm["leg_depth"]) for leg in legs], arm["rank_constant"])
-
-
-def _fused(arm: Mapping[str, Any], legs: list[Leg], i: int) -> Ranking:
-    scores = fused(arm, legs, i)
-    return [(row, scores[row]) for row in fuse.ranked(scores, key=int)[: arm["size"]]]
+    """Row to fused score for query ``i``, in the engine's arithmetic; keys in order of first appearance."""
+    items, scores = _fused(arm, legs, slice(i, i + 1))
+    score = dict(zip(items[0].tolist(), scores[0].tolist(), strict=True))
+    depth = arm.get("leg_depth", arm["size"])
+    return {row: score[row] for row in fuse.first_seen([leg.top(i, depth) for leg in legs])}
