@@ -14,7 +14,7 @@ import numpy as np
 from lossmap import canon
 from lossmap.errors import LossmapError
 from lossmap.judge import decompose, intervals, runs
-from lossmap.judge.decompose import Bools, Floats
+from lossmap.judge.decompose import Floats
 from lossmap.layout import Layout
 from lossmap.search import staged
 from lossmap.studies import compare, stages
@@ -31,17 +31,16 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
     Of nDCG@10, total = selection + order + coverage, and rerank = selection + order, on every query exactly; total =
     rerank + diversity + interaction of every measure.
     """
-    rows, found = [], []
+    rows: list[dict[str, Any]] = []
+    effects: list[dict[str, Any]] = []
     for bench in stages.benches(at, chapter):
         ids = arm_ids(bench.arm_id, bench.arm)
         _require_one_factor(bench, chapter, ids)
         lists = {part: _run(bench, chapter, arm_id) for part, arm_id in ids.items()}
         values = {part: measured(bench, ranking) for part, ranking in lists.items()}
-        changes = {**factorial(values), **_split(bench, lists, values)}
-        rows += [_row(bench, part, arm_id, lists[part], values[part]) for part, arm_id in ids.items()]
-        found += [_effects(bench, name, keep, changes) for name, keep in bench.classes()]
-    flat = [row for several in rows for row in several]
-    return {"rows": flat, "effects": [row for several in found for row in several], "intervals": intervals.card()}
+        rows += _rows(bench, ids, lists, values)
+        effects += _effects(bench, {**factorial(values), **_split(bench, lists, values)})
+    return {"rows": rows, "effects": effects, "intervals": intervals.card()}
 
 
 def arm_ids(arm_id: str, arm: Mapping[str, Any]) -> dict[str, str]:
@@ -151,39 +150,31 @@ def _require_prefix(bench: Bench, part: str, scored: Lists, whole: Lists) -> Non
         )
 
 
-def _row(bench: Bench, part: str, arm_id: str, ranking: Lists, values: Floats) -> list[dict[str, Any]]:
-    covered, groups = decompose.covered(bench.judged, ranking, stages.file_of), np.array(bench.groups, object)
-    out = []
-    for name, keep in bench.classes():
-        mine = groups[keep].tolist()
-        scored, reached = intervals.means_with_intervals(values[keep, :1], mine), stages.reached(covered, keep, mine)
-        out.append(
-            {
-                **bench.head,
-                "query_class": name,
-                "part": part,
-                "arm": arm_id,
-                **reached,
-                NDCG: float(scored.mean[0]),
-                "intervals": {NDCG: scored.interval(0), **reached["intervals"]},
-            }
-        )
-    return out
-
-
-def _effects(bench: Bench, name: str, keep: Bools, changes: Mapping[str, Floats]) -> list[dict[str, Any]]:
-    """One row an effect and measure."""
-    labels = [(effect, MEASURES[column]) for effect, each in changes.items() for column in range(each.shape[1])]
-    groups = np.array(bench.groups, object)[keep].tolist()
-    estimate = intervals.means_with_intervals(np.column_stack(list(changes.values()))[keep], groups)
-    head = {**bench.head, "query_class": name, "queries": estimate.query_count, "meetings": estimate.meeting_count}
+def _rows(
+    bench: Bench, ids: Mapping[str, str], lists: Mapping[str, Lists], values: Mapping[str, Floats]
+) -> list[dict[str, Any]]:
+    """One row a class and arm."""
+    covered = {part: decompose.covered(bench.judged, lists[part], stages.file_of) for part in ids}
     return [
         {
-            **head,
-            "effect": effect,
-            "measure": measure,
-            "delta": float(estimate.mean[column]),
-            "intervals": estimate.interval(column),
+            **bench.head,
+            "query_class": name,
+            "part": part,
+            "arm": ids[part],
+            **stages.gold_files(covered[part], keep),
+            **row,
         }
-        for column, (effect, measure) in enumerate(labels)
+        for name, keep in bench.classes()
+        for part, row in zip(ids, stages.means(bench, keep, [values[part] for part in ids], MEASURES), strict=True)
+    ]
+
+
+def _effects(bench: Bench, changes: Mapping[str, Floats]) -> list[dict[str, Any]]:
+    """One row a class, effect and measure."""
+    labels = [(effect, MEASURES[column]) for effect, each in changes.items() for column in range(each.shape[1])]
+    columns = [each[:, [column]] for each in changes.values() for column in range(each.shape[1])]
+    return [
+        {**bench.head, "query_class": name, "effect": effect, "measure": measure, **row}
+        for name, keep in bench.classes()
+        for (effect, measure), row in zip(labels, stages.means(bench, keep, columns, ("delta",)), strict=True)
     ]

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from lossmap.judge import decompose, intervals, runs
-from lossmap.judge.decompose import Floats
 from lossmap.layout import Layout
 from lossmap.search import pipeline, rerank, staged
 from lossmap.search.diversity import diversity_sample
@@ -161,22 +160,16 @@ def _scale(scores: Scores, tails: Mapping[str, set[int]]) -> dict[str, float | N
 
 def _scores(bench: Bench, head: Mapping[str, Any], paths: Mapping[int, Mapping[str, Lists]]) -> list[dict[str, Any]]:
     """nDCG at 5 and 10 as either path reads it, and the difference that the defect made."""
-    out = []
-    for final, by_path in paths.items():
-        for cut in (TOP, decompose.CUT):
-            resorted, kept = (decompose.ndcg(bench.judged, by_path[path], cut) for path in (RESORTED, KEPT))
-            out.append({**head, "final": final, "measure": f"nDCG@{cut}", **_difference(bench, resorted, kept)})
-    return out
-
-
-def _difference(bench: Bench, resorted: Floats, kept: Floats) -> dict[str, Any]:
-    estimate = intervals.means_with_intervals(np.column_stack([resorted, kept, resorted - kept]), bench.groups)
-    names = (RESORTED, KEPT, "delta")
-    return {
-        "queries": estimate.query_count,
-        **dict(zip(names, estimate.mean.tolist(), strict=True)),
-        "intervals": {name: estimate.interval(column) for column, name in enumerate(names)},
-    }
+    places = [(final, cut) for final in paths for cut in (TOP, decompose.CUT)]
+    tables = []
+    for final, cut in places:
+        resorted, kept = (decompose.ndcg(bench.judged, paths[final][path], cut) for path in (RESORTED, KEPT))
+        tables.append(np.column_stack([resorted, kept, resorted - kept]))
+    measured = stages.means(bench, np.ones(len(bench.judged), bool), tables, (RESORTED, KEPT, "delta"))
+    return [
+        {**head, "final": final, "measure": f"nDCG@{cut}", **row}
+        for (final, cut), row in zip(places, measured, strict=True)
+    ]
 
 
 def repeat(bench: Bench) -> dict[str, int]:

@@ -5,7 +5,7 @@ The stages are computed again from frozen legs, and the last list must be the ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from lossmap import canon, layout
 from lossmap.errors import LossmapError
 from lossmap.index import table
 from lossmap.judge import decompose, intervals, qrels, runs, taxonomy
-from lossmap.judge.decompose import Bools
+from lossmap.judge.decompose import Bools, Floats
 from lossmap.judge.evaluate import CLASSES
 from lossmap.layout import Layout
 from lossmap.search import legs, pipeline, staged
@@ -95,16 +95,19 @@ def shipped(at: Layout, chapter: str) -> str:
 
 def benches(at: Layout, chapter: str) -> Iterator[Bench]:
     """Every corpus of the chapter's benches that was scored; one that could not be had is left out."""
+    chunks: dict[Path, tuple[list[str], list[str]]] = {}
     for name in at.config["scales"][at.scale]["chapters"][chapter]["families"][PLACES]["benches"]:
         place = layout.load(at.scale, name)
         document = canon.read_json(scored(place, chapter, shipped(at, chapter)) / "metrics.json")
         keys = {row["corpus"] for row in document["rows"]}
-        yield from (_open(place, key, document) for key in place.scored if key in keys)
+        if keys and place.index_folder not in chunks:
+            rows = table.load(place.index_folder)
+            chunks = {place.index_folder: (table.doc_ids(rows), [row.file_uuid for row in rows])}
+        yield from (_open(place, key, document, *chunks[place.index_folder]) for key in place.scored if key in keys)
 
 
-def _open(at: Layout, key: str, document: Mapping[str, Any]) -> Bench:
-    corpus, chunks = judging.load(at, key), table.load(at.index_folder)
-    arm = document["arm"]
+def _open(at: Layout, key: str, document: Mapping[str, Any], doc_ids: list[str], files: list[str]) -> Bench:
+    corpus, arm = judging.load(at, key), document["arm"]
     names = [*arm["legs"], *([arm["rerank"]["by"]] if "rerank" in arm else [])]
     return Bench(
         at=at,
@@ -113,8 +116,8 @@ def _open(at: Layout, key: str, document: Mapping[str, Any]) -> Bench:
         arm_id=arm["id"],
         arm=arm,
         legs={name: frozen(at, name, document["hashes"]["index"]) for name in names},
-        doc_ids=table.doc_ids(chunks),
-        files=[row.file_uuid for row in chunks],
+        doc_ids=doc_ids,
+        files=files,
     )
 
 
@@ -223,23 +226,33 @@ def _oracles(bench: Bench, lists: list[tuple[str, Lists]]) -> list[dict[str, Any
 
 def _files(bench: Bench, lists: list[tuple[str, Lists]]) -> list[dict[str, Any]]:
     """Gold files reached by each stage's list, whole and in the rows that a prompt has room for."""
-    groups, out = np.array(bench.groups, object), []
-    for stage, ranking in lists:
-        for depth in (bench.arm.get("final"), None):
-            found = decompose.covered(bench.judged, ranking, file_of, depth)
-            for name, keep in bench.classes():
-                head = {**bench.head, "query_class": name, "stage": stage, "depth": depth}
-                out.append({**head, **reached(found, keep, groups[keep].tolist())})
+    places = [(stage, ranking, depth) for stage, ranking in lists for depth in (bench.arm.get("final"), None)]
+    found = [decompose.covered(bench.judged, ranking, file_of, depth) for _, ranking, depth in places]
+    out = []
+    for name, keep in bench.classes():
+        measured = means(bench, keep, [each.shares for each in found], decompose.SHARES)
+        for (stage, _, depth), each, row in zip(places, found, measured, strict=True):
+            head = {**bench.head, "query_class": name, "stage": stage, "depth": depth}
+            out.append({**head, **gold_files(each, keep), **row})
     return out
 
 
-def reached(found: decompose.Covered, keep: Bools, groups: list[str]) -> dict[str, Any]:
-    """Means of decompose.SHARES over the queries of ``keep``, with intervals, and the gold files counted."""
-    estimate = intervals.means_with_intervals(found.shares[keep], groups)
-    return {
-        "queries": estimate.query_count,
-        "gold_files": int(found.gold[keep].sum()),
-        "gold_files_reached": int(found.present[keep].sum()),
-        **dict(zip(decompose.SHARES, estimate.mean.tolist(), strict=True)),
-        "intervals": {name: estimate.interval(column) for column, name in enumerate(decompose.SHARES)},
-    }
+def gold_files(found: decompose.Covered, keep: Bools) -> dict[str, int]:
+    return {"gold_files": int(found.gold[keep].sum()), "gold_files_reached": int(found.present[keep].sum())}
+
+
+def means(bench: Bench, keep: Bools, tables: Sequence[Floats], names: Sequence[str]) -> list[dict[str, Any]]:
+    """For each of ``tables`` (Q, len(names)) the means over the queries of ``keep``, and intervals; resampled at once,
+    since drawing costs more than another column."""
+    groups = [group for group, kept in zip(bench.groups, keep) if kept]
+    estimate = intervals.means_with_intervals(np.column_stack(tables)[keep], groups)
+    many = len(names)
+    return [
+        {
+            "queries": estimate.query_count,
+            "meetings": estimate.meeting_count,
+            **{name: float(estimate.mean[begin + i]) for i, name in enumerate(names)},
+            "intervals": {name: estimate.interval(begin + i) for i, name in enumerate(names)},
+        }
+        for begin in range(0, many * len(tables), many)
+    ]
