@@ -19,7 +19,7 @@ def judged(rng: random.Random, queries: int) -> dict[str, dict[str, int]]:
     made = {}
     for number in range(queries):
         docs = [f"f_{place}" for place in range(40)]
-        grades = {doc: rng.choice([0, 1, 1, 2, 3]) for doc in rng.sample(docs, rng.randint(1, 30))}
+        grades = {doc: rng.choice([-1, 0, 1, 1, 2, 3]) for doc in rng.sample(docs, rng.randint(1, 30))}
         made[f"demo:m{number % 5}:{number:03d}"] = grades
     return made
 
