@@ -64,6 +64,9 @@ if AT.scale != "shipped":
         include: "workflow/rules/stability.smk"
         include: "workflow/rules/stage3.smk"
         include: "workflow/rules/stage4.smk"
+    if "stage5" in CHAPTERS:
+        include: "workflow/rules/stage5.smk"
+        include: "workflow/rules/agreement.smk"
     include: "workflow/rules/bench.smk"
 
 

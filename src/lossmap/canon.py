@@ -118,8 +118,12 @@ def write_json(path: Path | str, value: Any) -> None:
 
 
 def read_json(path: Path | str) -> Any:
+    """A document that a rule wrote. Raises LossmapError on one that is absent, cut short or altered."""
     with _opened(path) as handle:
-        return json.load(handle)
+        try:
+            return json.load(handle)
+        except ValueError as error:
+            raise _damaged("a document that a rule wrote is damaged", path, "no JSON", error) from error
 
 
 def _opened(path: Path | str, mode: str = "r") -> IO[Any]:
@@ -147,14 +151,14 @@ def read_jsonl(path: Path | str) -> Iterator[dict[str, Any]]:
             try:
                 row = json.loads(raw.decode())
             except ValueError as error:
-                raise LossmapError(
-                    "a line of a file that a rule wrote is damaged",
-                    where=f"{path}, line {number}",
-                    observed=repr(raw.decode(errors="replace")[:80]),
-                    expected=f"one JSON object ({error})",
-                    next_command=f"remove the file, then {WRITE}",
-                ) from error
+                where, seen = f"{path}, line {number}", repr(raw.decode(errors="replace")[:80])
+                raise _damaged("a line of a file that a rule wrote is damaged", where, seen, error) from error
             yield row
+
+
+def _damaged(what: str, where: object, observed: object, error: ValueError) -> LossmapError:
+    expected, mend = f"one JSON object ({error})", f"remove the file, then {WRITE}"
+    return LossmapError(what, where=where, observed=observed, expected=expected, next_command=mend)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,11 @@ class Layout:
     def header(self) -> str:
         """The header policy of a chunk's vector (index/header)."""
         return self.stanza.get("header", self.config["header"])
+
+    @property
+    def model(self) -> str:
+        """The encoder of the index and of the queries that are asked over it (models.yaml)."""
+        return self.stanza.get("model", self.config["model"])
 
     @property
     def window(self) -> int | None:
@@ -169,7 +175,7 @@ def load(scale: str | None = None, bench: str = MAIN) -> Layout:
 
 def stanza(layout: Layout, name: str, key: str) -> dict[str, Any]:
     """One entry of a file of workflow/config."""
-    return _pick(_yaml(layout.root, name), key, name)
+    return pick(_yaml(layout.root, name), key, name)
 
 
 def arms(layout: Layout) -> dict[str, Any]:
@@ -179,14 +185,15 @@ def arms(layout: Layout) -> dict[str, Any]:
 
 def arm(layout: Layout, stage: str, name: str) -> dict[str, Any]:
     """One stanza; unknown names list the known ones."""
-    return _pick(arms(layout)["stages"][stage]["arms"], name, "arm")
+    return pick(arms(layout)["stages"][stage]["arms"], name, "arm")
 
 
 def leg(layout: Layout, name: str) -> dict[str, Any]:
-    return _pick(arms(layout)["legs"], name, "leg")
+    return pick(arms(layout)["legs"], name, "leg")
 
 
-def _pick(stanzas: dict[str, Any], name: str, kind: str) -> dict[str, Any]:
+def pick(stanzas: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
+    """One of several stanzas; an unknown name lists the known ones."""
     if name not in stanzas:
         raise LossmapError(
             f"unknown {kind}",

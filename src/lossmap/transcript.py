@@ -12,6 +12,8 @@ from lossmap.errors import LossmapError
 
 TIERS = ("A", "B", "C")
 """Best first: publishable, internal only, unobtainable."""
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+          "December")  # fmt: skip
 
 
 @dataclass(frozen=True)

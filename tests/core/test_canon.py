@@ -64,6 +64,12 @@ def test_a_damaged_line_is_named(tmp_path: Path, damaged: bytes, shown: str) -> 
     assert f"{path}, line 3" in said and shown in said and "x" * 81 not in said and "next: remove the file" in said
 
 
+def test_a_damaged_document_is_named(tmp_path: Path) -> None:
+    (tmp_path / "metrics.json").write_text('{"rows": [')
+    with pytest.raises(LossmapError, match="metrics.json(?s:.*)next: remove the file"):
+        canon.read_json(tmp_path / "metrics.json")
+
+
 def test_sums_name_the_first_file_that_differs(tmp_path: Path) -> None:
     with pytest.raises(LossmapError, match="no checksums"):
         canon.check_sums(tmp_path, "mend it")

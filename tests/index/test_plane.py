@@ -168,9 +168,9 @@ def test_each_leg_stays_on_its_plane(opensearch: OpenSearch, index: str) -> None
     assert len(found(opensearch, index, bodies.request(scoped, 20))) == 2
 
 
-def test_the_digest_request_is_the_chat_request_with_the_other_plane() -> None:
+def test_a_request_on_digests_is_the_chat_request_with_the_other_plane() -> None:
     legs = [bodies.text_leg("budget"), bodies.knn_leg([0.5], 100, inside=True)]
-    chunk_body, digest_body = bodies.hybrid(legs, 6), bodies.digest_request(legs)
+    chunk_body, digest_body = bodies.hybrid(legs, 6), bodies.on_digests(bodies.hybrid(legs, 6))
     assert canon.line(digest_body) == canon.line(chunk_body).replace('"doc_type":"chunk"', '"doc_type":"digest"')
     assert canon.line(chunk_body).count('"doc_type":"chunk"') == 3, "the legs themselves are left as they were"
 

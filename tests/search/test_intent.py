@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lossmap.search import intent
-from lossmap.search.intent import MONTHS, Intent
+from lossmap.search.intent import Intent
+from lossmap.transcript import MONTHS
 
 EXACT = yaml.safe_load(intent.FRAMES.read_text(encoding="utf-8"))["exact"]
 FRAMES = [(rule, frame["text"]) for rule in intent.RULES for frame in EXACT[rule]]

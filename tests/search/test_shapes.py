@@ -154,7 +154,7 @@ def test_a_date_that_is_no_one_period_is_declined_and_not_ignored(words: str, re
 def test_the_parser_shares_nothing_with_the_exact_frames_and_reads_no_file() -> None:
     tree = ast.parse(inspect.getsource(shapes))
     imported = {a.name for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) for a in node.names}
-    assert imported == {"annotations", "datetime", "re", "dataclass", "Any", "bm25s", "canon"}
+    assert imported == {"annotations", "datetime", "re", "dataclass", "Any", "bm25s", "canon", "transcript"}
     assert not {"open", "read_text"} & {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(tree)}
     assert shapes.card()["expressions_sha256"] != intent.card()["expressions_sha256"]
     assert shapes.card() == shapes.card()

@@ -27,6 +27,7 @@ from lossmap.transcript import GoldSpan, Meeting, Query, Turn
 STAGE = "stage4"
 AGAIN = {"mode": "hybrid", "legs": ["bm25-again", "exact-again"], "size": 48, "leg_depth": 48, "rank_constant": 30}
 MEETINGS = ("m1", "m2", "m3")
+DIGESTS = {"mode": "hybrid", "legs": ["digest-bm25", "digest-exact"], "size": 6, "leg_depth": 6, "rank_constant": 30}
 QUERIES = {
     "real:m1:000": ("Summarise the talk about prices.", "summarize"),
     "real:m1:001": ("What was the price?", "lookup"),
@@ -42,7 +43,7 @@ class World:
     def __init__(self, patch: pytest.MonkeyPatch, root: Path) -> None:
         spec = {"index": "v6", "corpora": ["real", "made"], "coverage": "made"}
         index = {"documents": ["real", "made"], "scored": ["real", "made"]}
-        stages = {STAGE: {"arms": {stage4.AGAIN: AGAIN}}}
+        stages = {STAGE: {"arms": {stage4.AGAIN: AGAIN, stage4.DIGESTS: DIGESTS}}}
         self.at = planted.scale(patch, root, {"v6": index}, {STAGE: spec}, stages)
         for key in ("real", "made"):
             said = [planted.meeting(m, ("A", "hello"), ("B", "yes")) for m in MEETINGS]
@@ -81,7 +82,7 @@ class World:
         asked = {q: self.chunks(key, "m2") if QUERIES[q.replace(key, "real")][1] == "summarize" else everything
                  for q in query_ids}  # fmt: skip
         mine = {m: i for i, row in enumerate(self.digests) if row.corpus == key for m in [row.meeting_id]}
-        for name in names or (*AGAIN["legs"], *stage4.DIGESTS["legs"]):  # type: ignore[misc]
+        for name in names or (*AGAIN["legs"], *DIGESTS["legs"]):  # type: ignore[misc]
             digests = [mine["m1"], mine["m3"]] if name == "digest-bm25" else [mine["m3"]]
             hits = {q: digests if name.startswith("digest") else asked[q] for q in query_ids}
             planted.leg(self.bench(key), name, hits, index, depth=6 if name.startswith("digest") else 48)
@@ -139,7 +140,7 @@ def test_the_worst_tier_and_every_judge_stand_over_what_is_added() -> None:
     assert pooled["rescued"] == {"queries": 2, "files": 4} and pooled["reconciliation"] == {"routed": 3, "own": 3}
 
 
-@pytest.mark.parametrize("names", [tuple(AGAIN["legs"]), tuple(stage4.DIGESTS["legs"])])  # type: ignore[arg-type]
+@pytest.mark.parametrize("names", [tuple(AGAIN["legs"]), tuple(DIGESTS["legs"])])  # type: ignore[arg-type]
 def test_a_scored_query_without_a_record_raises(world: World, names: tuple[str, ...]) -> None:
     world.freeze("real", list(world.texts("real"))[1:], names)
     with pytest.raises(LossmapError, match="routes of the scored queries are not there") as absent:
@@ -155,7 +156,7 @@ def test_a_query_that_was_not_scored_is_not_counted(world: World) -> None:
 
 
 def test_a_digest_leg_of_another_index_is_refused(world: World) -> None:
-    world.freeze("made", list(world.texts("made")), tuple(stage4.DIGESTS["legs"]), index="other")
+    world.freeze("made", list(world.texts("made")), tuple(DIGESTS["legs"]), index="other")
     with pytest.raises(LossmapError, match="frozen over another index") as refusal:
         stage4.routed(world.at, STAGE)
     assert refusal.value.exit_code == 3

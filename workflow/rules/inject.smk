@@ -12,6 +12,11 @@ def bench(name):
     return layout.load(AT.scale, name)
 
 
+def encoder(name):
+    """The stanza of the encoder of a bench."""
+    return layout.stanza(AT, "models.yaml", bench(name).model)
+
+
 def digests_of(index):
     """The digest plane of an index that holds one."""
     parts = ["digests.jsonl", "digesting.json", "digests.npz"] if bench(index).digests is not None else []
@@ -76,7 +81,7 @@ rule encode_passages:
     output:
         BUILD + "/index/{index}/passages.npz",
     params:
-        model=layout.stanza(AT, "models.yaml", config["model"]),
+        model=lambda w: encoder(w.index),
         header=lambda w: bench(w.index).header,
         window=lambda w: bench(w.index).window,
         code=code("encode"),
@@ -93,7 +98,7 @@ rule encode_digests:
     output:
         BUILD + "/index/{index}/digests.npz",
     params:
-        model=layout.stanza(AT, "models.yaml", config["model"]),
+        model=lambda w: encoder(w.index),
         header=lambda w: bench(w.index).digests,
         window=lambda w: bench(w.index).window,
         code=code("encode"),
@@ -108,7 +113,7 @@ rule encode_queries:
     output:
         BUILD + "/queries/{bench}.npz",
     params:
-        model=layout.stanza(AT, "models.yaml", config["model"]),
+        model=lambda w: encoder(w.bench),
         window=lambda w: bench(w.bench).window,
         code=code("encode"),
     threads: workflow.cores

@@ -68,6 +68,11 @@ def declare(verbs: Any) -> None:
     pin.add_argument("--chapter", default="stage1")
     scaled(verbs, "judge", _judge, "gold turns to graded chunk judgements").add_argument("key")
     _measure_options(scaled(verbs, "measure", _measure, "score one arm from its frozen legs"))
+    scaled(verbs, "rescore", _rescore, "freeze what a re-ranker says of a bench's candidates").add_argument("by")
+    score = scaled(verbs, "score", _score, "score one arm of a chapter over several benches")
+    score.add_argument("arm")
+    score.add_argument("--chapter", required=True)
+    score.add_argument("--benches", nargs="+", required=True)
     compare = scaled(verbs, "compare", _compare, "paired deltas of two arm folders, with intervals")
     compare.add_argument("a", type=Path)
     compare.add_argument("b", type=Path)
@@ -125,6 +130,21 @@ def _pin(o: argparse.Namespace) -> None:
     report = freeze.pin_arm(at, o.chapter, o.arm)
     canon.write_json(at.stage(o.chapter) / "pins" / f"{o.arm}.json", report)
     freeze.require_pinned(report)
+
+
+def _rescore(o: argparse.Namespace) -> None:
+    from lossmap.search import rescore
+
+    show(rescore.run(layout_of(o), o.by))
+
+
+def _score(o: argparse.Namespace) -> None:
+    from lossmap import layout
+    from lossmap.search import arms
+    from lossmap.studies import measure
+
+    at = layout_of(o)
+    measure.score(at.scale, o.chapter, o.arm, layout.pick(arms.of(at, o.chapter), o.arm, "arm"), o.benches)
 
 
 def _judge(o: argparse.Namespace) -> None:

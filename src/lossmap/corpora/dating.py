@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from lossmap import transcript
 from lossmap.errors import LossmapError
 
-MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-          "december")  # fmt: skip
+MONTHS = tuple(name.lower() for name in transcript.MONTHS)
 EPOCHS = tuple(date(year, 1, 1) for year in (1601, 1904, 1970, 1980, 2001))
 """Day zero of file systems and containers (NTFS, QuickTime, POSIX, FAT, Apple): what an unset field or clock shows."""
 ZONE = timedelta(1)

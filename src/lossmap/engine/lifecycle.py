@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -50,12 +48,6 @@ def _state(name: str, external: str | None) -> dict[str, Any]:
         "rss_bytes": process.rss_bytes(record),
         "peak_rss_bytes": process.peak_rss_bytes(record),
     }
-
-
-@contextmanager
-def running() -> Iterator[dict[str, str]]:
-    """Engines that are up; they stay up afterwards, for the next rule."""
-    yield up()
 
 
 def fetch() -> None:

@@ -54,7 +54,7 @@ def run(at: Layout, force: bool = False) -> dict[str, Any]:
     folder = at.index_folder
     rows, passages = table.load(folder), vectors.load(folder / vectors.CHUNKS)
     chunking = canon.read_json(folder / "chunking.json")
-    key = identity(chunking, at.config["model"], at.header, passages, at.graph, at.window)
+    key = identity(chunking, at.model, at.header, passages, at.graph, at.window)
     key |= {name: at.stanza[name] for name in VARIED if name in at.stanza}
     beside = None
     if at.digests is not None:

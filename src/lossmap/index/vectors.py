@@ -104,7 +104,7 @@ def _passages(at: Layout, name: str, header: str, rows: Sequence[Passage]) -> di
 
 def _write(at: Layout, path: Path, kind: str, texts: Sequence[str]) -> dict[str, int]:
     """How many texts there are, how many differ, and how many were new to the cache."""
-    value, encoded = of(at.config["model"], kind, texts, at.window)
+    value, encoded = of(at.model, kind, texts, at.window)
     save(path, value)
     return {"texts": len(texts), "distinct": len(value.distinct), "encoded_now": encoded}
 

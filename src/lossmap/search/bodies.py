@@ -8,7 +8,6 @@ from typing import Any
 FIELDS = ("content", "content.exact", "title")
 CHUNK_PLANE = {"term": {"doc_type": "chunk"}}
 DIGEST_PLANE = {"term": {"doc_type": "digest"}}
-DIGEST_SIZE = 6
 
 
 def text_clause(text: str) -> dict[str, Any]:
@@ -46,11 +45,6 @@ def on_digests(clause: Any) -> Any:
     if isinstance(clause, dict):
         return {name: on_digests(part) for name, part in clause.items()}
     return [on_digests(part) for part in clause] if isinstance(clause, list) else clause
-
-
-def digest_request(legs: Sequence[dict[str, Any]], size: int = DIGEST_SIZE) -> dict[str, Any]:
-    """The hybrid request of the chat path, its chunk legs asked of the digest plane."""
-    return on_digests(hybrid(legs, size))
 
 
 def text_leg(text: str, **scope: Any) -> dict[str, Any]:

@@ -16,11 +16,10 @@ import yaml
 
 import lossmap
 from lossmap import canon
+from lossmap.transcript import MONTHS
 
 FRAMES = Path(lossmap.__file__).parent / "synthetic" / "frames.yaml"
 RULES = ("R3", "R4", "R5", "R6", "R7")
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-          "December")  # fmt: skip
 TOLERANCES = (
     "case",
     "runs of white space",

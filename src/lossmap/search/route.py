@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from lossmap import canon
-from lossmap.search.intent import MONTHS
+from lossmap.transcript import MONTHS
 
 CUES = Path(__file__).with_name("route.yaml")
 LABELS = ("lookup", "temporal", "summarize", "aggregate")

@@ -15,7 +15,7 @@ from typing import Any
 
 import bm25s
 
-from lossmap import canon
+from lossmap import canon, transcript
 
 FACET, LIST, EVENTS, FILES = "speaker_facet", "list_files", "count_events", "count_files"
 SHAPES = (FILES, LIST, FACET, EVENTS)
@@ -91,8 +91,7 @@ FRAME = re.compile(
     re.IGNORECASE,
 )
 
-MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-          "december")  # fmt: skip
+MONTHS = tuple(name.lower() for name in transcript.MONTHS)
 _MONTH = rf"(?P<month>{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in MONTHS)}|sept)\.?"
 _DAY, _YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<year>(?:19|20)\d{2})"
 _BOUND = r"(?:since|before|after|until|till|between|by)"

@@ -8,7 +8,19 @@ from typing import Any
 from lossmap import canon, transcript
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
-from lossmap.studies import ann, composition, corpora, membership, stability, stage, stage3, stage4, synthetic
+from lossmap.studies import (
+    agreement,
+    ann,
+    composition,
+    corpora,
+    membership,
+    stability,
+    stage,
+    stage3,
+    stage4,
+    stage5,
+    synthetic,
+)
 
 
 def _composition(at: Layout, _: str) -> Any:
@@ -31,6 +43,8 @@ CHAPTERS: dict[str, dict[str, Callable[[Layout, str], Any]]] = {
     "stability": stability.STUDIES,
     "stage3": stage3.STUDIES,
     "stage4": stage4.STUDIES,
+    "stage5": stage5.STUDIES,
+    "agreement": agreement.STUDIES,
     "composition": {"composition": _composition, "hybrid": _membership},
 }
 TABLES = {"ann": (ann.PER_QUERY_HEADER, ann.per_query)}

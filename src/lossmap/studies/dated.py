@@ -19,8 +19,8 @@ from typing import Any
 
 import yaml
 
-from lossmap.synthetic.frames import MONTHS
 from lossmap.synthetic.rng import Rng, derive
+from lossmap.transcript import MONTHS
 
 FORMS = Path(__file__).with_name("dated.yaml")
 RECORDINGS = 600

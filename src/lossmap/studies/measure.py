@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from lossmap.judge import evaluate, intervals, measures, qrels, runs
 from lossmap.judge.evaluate import Evaluation
 from lossmap.judge.qrels import Graded, RelevancePolicy
 from lossmap.layout import Layout
-from lossmap.search import legs, pipeline
+from lossmap.search import legs, pipeline, staged
 from lossmap.studies import ann, judging
 
 SCHEMA_VERSION = 1
@@ -42,11 +42,21 @@ class Options:
 
 
 def ranking(at: Layout, arm: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
-    """Query id to (document id, score), best first, from the frozen legs of this scale."""
-    doc_ids = table.doc_ids(table.load(at.index_folder))
-    frozen = {name: _leg(at, name) for name in arm["legs"]}
-    ranked = pipeline.rank(arm, frozen)
-    return {query_id: [(doc_ids[row], score) for row, score in hits] for query_id, hits in ranked.items()}
+    """Query id to (document id, score), best first, from the frozen legs of this scale.
+
+    The score of a list that was re-ranked or diversified is its place: two scales of score never meet in one list.
+    """
+    rows = table.load(at.index_folder)
+    doc_ids, frozen = table.doc_ids(rows), {name: _leg(at, name) for name in arm["legs"]}
+    if not staged.of(arm):
+        ranked = pipeline.rank(arm, frozen)
+        return {query_id: [(doc_ids[row], score) for row, score in hits] for query_id, hits in ranked.items()}
+    scores = _leg(at, arm["rerank"]["by"]) if "rerank" in arm else None
+    final = staged.rank(arm, frozen, scores, lambda row: rows[row].file_uuid)[-1][1]
+    return {
+        query_id: [(doc_ids[row], float(len(chosen) - place)) for place, row in enumerate(chosen)]
+        for query_id, chosen in final.items()
+    }
 
 
 def _leg(at: Layout, name: str) -> legs.Leg:
@@ -93,6 +103,13 @@ def measure(at: Layout, arm_id: str, arm: Mapping[str, Any], out: Path, options:
     return document
 
 
+def score(scale: str, chapter: str, arm_id: str, arm: Mapping[str, Any], benches: Sequence[str]) -> None:
+    """The rule: one arm of a chapter over several benches, a folder each."""
+    for bench in benches:
+        at = layout.load(scale, bench)
+        measure(at, arm_id, arm, at.stage(chapter) / "scored" / bench / arm_id)
+
+
 def check_files(at: Layout, manifest: Mapping[str, Any], expected: int) -> None:
     """The indexed files against the injection's own count (0), a given one, or nothing (-1); exit 3 on a difference."""
     injected = sum(canon.read_json(at.injection(key) / "manifest.json")["counts"]["files"] for key in at.documents)
@@ -137,10 +154,11 @@ def _document(
         "metric_engine": measures.provenance(),
         "interval_method": intervals.card(),
         "relevance_policy": options.policy.card(),
-        "retrieval": {"stage": "retrieve", "llm_required": False, "limit_queries": options.limit},
+        "retrieval": {"stage": "rerank" if staged.of(arm) else "retrieve", "llm_required": False, "limit_queries": options.limit},
         "index": index_block(manifest),
         "ann": ann.of_arm(at, arm),
         "legs": {name: canon.file_sha256(at.leg(name)) for name in arm["legs"]},
+        **({"reranker": _leg(at, arm["rerank"]["by"]).meta["reranker"]} if "rerank" in arm else {}),
         "hashes": {
             **evaluate.hashes(judged),
             "index": manifest["index_sha256"],

@@ -11,7 +11,7 @@ from lossmap import layout
 from lossmap.errors import LossmapError
 from lossmap.index import plane
 from lossmap.layout import Layout
-from lossmap.search import bodies, legs, pipeline, route
+from lossmap.search import legs, pipeline, route
 from lossmap.search.freeze import Bench
 from lossmap.search.legs import Leg
 from lossmap.studies import compare, coverage, dating, digest_leg, measure, scores, speaking, unmoved
@@ -22,13 +22,7 @@ AGAIN = "rrf30-again"
 """The arm of this chapter: its legs are frozen again, from the index as the router and the digests left it."""
 BEFORE = ("stage3", "rrf30-exact")
 """The stage and the arm that it must not have moved from."""
-DIGESTS: dict[str, Any] = {
-    "mode": "hybrid",
-    "legs": ["digest-bm25", "digest-exact"],
-    "size": bodies.DIGEST_SIZE,
-    "leg_depth": bodies.DIGEST_SIZE,
-    "rank_constant": 30,
-}
+DIGESTS = "digests"
 """The digest leg: the chat path's request over the other plane, fused as it fuses."""
 
 
@@ -37,7 +31,12 @@ def routed(at: Layout, stage: str) -> dict[str, Any]:
     # A corpus that could not be had has no query, and no block: its numbers read "not obtained".
     asked = [name for name in benches(at, stage) if compare.read_arm(scores.scored(at, name, stage) / AGAIN).query_ids]
     blocks = [_block(at, stage, name) for name in asked]
-    return {"router": route.card(), "digest_leg": DIGESTS, "rows": blocks, "together": digest_leg.together(blocks)}
+    return {
+        "router": route.card(),
+        "digest_leg": layout.arm(at, stage, DIGESTS),
+        "rows": blocks,
+        "together": digest_leg.together(blocks),
+    }
 
 
 def benches(at: Layout, stage: str) -> list[str]:
@@ -58,7 +57,8 @@ def _block(at: Layout, stage: str, name: str) -> dict[str, Any]:
 def _records(bench: Bench, stage: str, scored: dict[str, list[str]]) -> Iterator[RouteRecord]:
     """One record of each scored query that both rankings hold; the block refuses to be made without the others."""
     ranked = measure.ranking(bench.at, layout.arm(bench.at, stage, AGAIN))
-    digests = pipeline.rank(DIGESTS, {name: _leg(bench, name) for name in DIGESTS["legs"]})
+    arm = layout.arm(bench.at, stage, DIGESTS)
+    digests = pipeline.rank(arm, {name: _leg(bench, name) for name in arm["legs"]})
     of_digest = [row.file_uuid for row in plane.load(bench.at.index_folder)]
     for query in bench.queries:
         if query.query_id in scored and query.query_id in ranked and query.query_id in digests:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lossmap.synthetic.draft import Draft
-from lossmap.synthetic.frames import MONTHS
 from lossmap.synthetic.wording import Subject
 from lossmap.synthetic.world import Series
+from lossmap.transcript import MONTHS
 
 COUNTED = (3, 12)  # sessions with the marker of R3
 LISTED = (2, 8)  # sessions with the marker of R4

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 from lossmap.synthetic import pools
-from lossmap.synthetic.frames import MONTHS, wordings
+from lossmap.synthetic.frames import wordings
 from lossmap.synthetic.rng import Rng
 from lossmap.synthetic.world import Session, World
+from lossmap.transcript import MONTHS
 
 TICKETS = ("ARB", "CLD", "FNX", "HVT", "MRQ", "TWN")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")

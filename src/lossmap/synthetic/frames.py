@@ -13,8 +13,6 @@ import yaml
 from lossmap.errors import LossmapError
 
 FOLDER = Path(__file__).parent
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-          "December")  # fmt: skip
 WORD = re.compile(r"[^\W\d_]+")
 CONTENT_LETTERS = 4
 DERIVATIONS = ("ations", "ation", "ments", "ment", "ness", "ions", "ion", "ers", "er", "ly", "al", "ances", "ance")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lossmap.errors import LossmapError
-from lossmap.synthetic.frames import MONTHS, shared_words
+from lossmap.synthetic.frames import shared_words
 from lossmap.synthetic.written import PHRASES, Row, Written, asked, read
+from lossmap.transcript import MONTHS
 
 SHOWN = 10
 

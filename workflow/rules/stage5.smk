@@ -1,0 +1,147 @@
+# Stage 5: the bake-off. An arm is a stanza (arms.yaml, families); each is scored from frozen legs, over every bench that a
+# chapter of this scale asks it on, by a rule of its own.
+from lossmap.search import plan
+
+STAGE5 = CHAPTERS["stage5"]
+ASKED = plan.asked(AT)
+ARMS = plan.stanzas(AT)
+RERANKERS = config["scales"][AT.scale]["rerankers"]
+FAMILIES = list(STAGE5["families"])
+STAGED = ["parts", "pool", "budget"]
+PINS = STAGE5["pins"]
+QUALITY = STAGE5["quality"]
+
+
+ruleorder: rescore > freeze
+
+
+def legs_of(arm):
+    """The frozen files that an arm reads: its legs, the exact one beside a graph, and the scores of its re-ranker."""
+    stanza = ARMS[arm]
+    return [*legs_read(stanza), *([stanza["rerank"]["by"]] if "rerank" in stanza else [])]
+
+
+def of_family(family, file, chapter="stage5"):
+    """What studies read of the arms of a family."""
+    return expand(BUILD + "/stages/stage5/scored/{bench}/{arm}/{file}",
+                  bench=plan.benches(AT, chapter, family), arm=plan.chosen(AT, family), file=file)  # fmt: skip
+
+
+rule rescore:
+    input:
+        lambda w: expand(
+            BUILD + "/legs/{bench}/{leg}.npz",
+            bench=w.bench,
+            leg=sorted({leg for stanza in plan.shown_to(AT, w.bench, w.by) for leg in stanza["legs"]}),
+        ),
+        lambda w: f"{BUILD}/index/{bench(w.bench).index}/chunks.jsonl",
+        lambda w: f"{BUILD}/index/{bench(w.bench).index}/manifest.json",
+        lambda w: BUILD + "/stages/stage5/trained.json" if w.by == "cross" and AT.scale == "full" else [],
+    output:
+        BUILD + "/legs/{bench}/{by}.npz",
+    wildcard_constraints:
+        by="cross|bi",
+    params:
+        stanzas=lambda w: list(plan.shown_to(AT, w.bench, w.by)),
+        reranker=lambda w: layout.stanza(AT, "rerankers.yaml", RERANKERS[w.by]),
+        code=code("rescore"),
+    threads: workflow.cores
+    benchmark:
+        BUILD + "/bench/rescore-{bench}-{by}.tsv"
+    shell:
+        "{LOSSMAP} rescore {wildcards.by} {SCALED} --bench {wildcards.bench}"
+
+
+# One rule an arm: its params hold its own stanza, so that an edited stanza runs one arm again.
+for ARM, WHERE in ASKED.items():
+
+    rule:
+        name:
+            f"arm_{ARM}"
+        input:
+            legs=expand(BUILD + "/legs/{bench}/{leg}.npz", bench=WHERE, leg=legs_of(ARM)),
+            judged=[f"{BUILD}/judge/{at.index}/{key}.npz" for at in map(bench, WHERE) for key in at.scored],
+            manifest=expand(BUILD + "/index/{index}/manifest.json", index=sorted({bench(name).index for name in WHERE})),
+        output:
+            expand(BUILD + "/stages/stage5/scored/{bench}/{arm}/{file}", bench=WHERE, arm=[ARM],
+                   file=["metrics.json", "metrics.md", "per_query.csv.gz", "run.txt.gz"]),
+        params:
+            arm=ARM,
+            stanza=ARMS[ARM],
+            benches=WHERE,
+            code=code("measure"),
+        shell:
+            "{LOSSMAP} score {params.arm} --chapter stage5 {SCALED} --benches {params.benches}"
+
+
+# What each study reads: a study runs again when one of these does.
+STUDIED = {
+    "scores": [path for family in FAMILIES for path in of_family(family, ["metrics.json"])],
+    "deltas": [path for family in FAMILIES for path in of_family(family, ["metrics.json", "per_query.csv.gz"])],
+    "subsets": [path for family in ["fusion", *STAGED] for path in of_family(family, ["metrics.json", "per_query.csv.gz"])],
+    "beir": of_family("fusion", ["metrics.json", "per_query.csv.gz"]),
+    "encoders": of_family("encoders", ["metrics.json", "per_query.csv.gz"]),
+    "single_leg": of_family("fusion", ["metrics.json", "run.txt.gz"])
+    + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "fusion"), leg=["bm25", "exact"]),
+    "parts": of_family("parts", ["metrics.json", "per_query.csv.gz", "run.txt.gz"])
+    + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "parts"), leg=["bm25", "exact", "cross"]),
+    "stages": expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
+    "resort": expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
+    "licences": ["workflow/config/reranker_licences.yaml", "workflow/config/rerankers.yaml"],
+    "quality": expand(BUILD + "/legs/{bench}/bm25.npz", bench=QUALITY)
+    + [f"{BUILD}/judge/{bench(name).index}/{key}.npz" for name in QUALITY for key in bench(name).scored]
+    + ([BUILD + "/stages/stage5/trained.json"] if AT.scale == "full" else []),
+}
+
+
+rule stage5_study:
+    input:
+        lambda w: STUDIED[w.study],
+    output:
+        BUILD + "/stages/stage5/{study}.json",
+    wildcard_constraints:
+        study="|".join(STUDIED),
+    params:
+        chapter=STAGE5,
+        code=code("stage5_study"),
+    benchmark:
+        BUILD + "/bench/stage5-{study}.tsv"
+    shell:
+        "{LOSSMAP} study {wildcards.study} --chapter stage5 {SCALED}"
+        " && {LOSSMAP} sign stage5_study {SCALED} --code {params.code} --outputs {output} --inputs {input}"
+
+
+# The offline fusion of every arm held against the engine, and every knob shown to be alive.
+rule pins:
+    input:
+        expand(BUILD + "/legs/{bench}/{leg}.npz", bench=PINS, leg=["bm25", "exact", "hnsw"]),
+    output:
+        BUILD + "/stages/stage5/{study}.json",
+    wildcard_constraints:
+        study="pins|knobs",
+    params:
+        bench=PINS,
+        arms=plan.chosen(AT, "fusion"),
+        code=code("pins"),
+    resources:
+        engine=1,
+    benchmark:
+        BUILD + "/bench/stage5-{study}.tsv"
+    shell:
+        "{LIVE} study {wildcards.study} --chapter stage5 {SCALED}"
+        " && {LOSSMAP} sign pins {SCALED} --code {params.code} --outputs {output} --inputs {input}"
+
+
+rule stage5:
+    input:
+        parts=[
+            *expand(BUILD + "/stages/stage5/{study}.json", study=[*STUDIED, "pins", "knobs"]),
+            *([BUILD + "/stages/stage5/trained.json"] if AT.scale == "full" else []),
+        ],
+        stamp=STAMP,
+    output:
+        directory(RESULTS + "/stage5"),
+    params:
+        code=code("stage5"),
+    shell:
+        "{LOSSMAP} collect stage5 {SCALED} --parts {input.parts}"
