@@ -46,6 +46,7 @@ def test_every_stage_of_the_stanza_and_no_other(frozen: dict[str, Leg], cross: L
     assert stages["rerank"] == {QUERIES[0]: [3, 5, 4, 2, 1], QUERIES[1]: [0, 1, 2, 3, 4]}
     assert stages["diversity"] == {QUERIES[0]: [3, 5, 1], QUERIES[1]: [0, 2, 4]}
     assert stages["final"] == {QUERIES[0]: [3, 5], QUERIES[1]: [0, 2]}
+    assert staged.of(arm) == ("pool", "rerank", "per_file", "final") and staged.of(ARM) == ()
     assert [name for name, _ in staged.rank(ARM, frozen, None, file_of)] == ["retrieve"]
     assert [name for name, _ in staged.rank({**ARM, "per_file": 2}, frozen, None, file_of)] == ["retrieve", "diversity"]
 

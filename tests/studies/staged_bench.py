@@ -30,6 +30,10 @@ PARTS = {
     "rrf-30-default.files4.final12": {k: v for k, v in ARM.items() if k != "rerank"},
     "rrf-30-default.final12": {k: v for k, v in ARM.items() if k not in ("rerank", "per_file")},
 }
+BI = {
+    "rrf-30-default.bi30.files4.final12": {**ARM, "rerank": {"by": "bi", "pairs": 30}},
+    "rrf-30-default.bi30.final12": {**PARTS["rrf-30-default.cross30.final12"], "rerank": {"by": "bi", "pairs": 30}},
+}
 CLASSES = ("lookup", "multi_file")
 QUERIES = {f"{KEY}:m{number % 6}:{number:02d}": CLASSES[number % 2] for number in range(40)}
 
@@ -37,14 +41,15 @@ QUERIES = {f"{KEY}:m{number % 6}:{number:02d}": CLASSES[number % 2] for number i
 def make(root: Path, patch: pytest.MonkeyPatch, benches: tuple[str, ...] = (BENCH,)) -> Layout:
     index = {"documents": [KEY], "scored": [KEY]}
     families = {"parts": {"benches": list(benches)}}
-    stages = {CHAPTER: {"families": {"budget": {"control": SHIPPED}}}}
+    stanzas = [{"axis": "any", **arm} for arm in (PARTS | BI).values()]
+    stages = {CHAPTER: {"families": {"budget": {"control": SHIPPED}, "parts": {"arms": stanzas}}}}
     at = planted.scale(patch, root, {INDEX: index, "other": index}, {CHAPTER: {"families": families}}, stages)
     bench = layout.load(at.scale, BENCH)
     rng = np.random.default_rng(11)
     rows = _documents(bench)
     _judgements(bench, rows, rng)
     _legs(bench, rows, rng)
-    for arm_id, arm in PARTS.items():
+    for arm_id, arm in (PARTS | BI).items():
         write_arm(bench, arm_id, arm, rows)
     return at
 
@@ -68,14 +73,16 @@ def _judgements(at: Layout, rows: list[Row], rng: np.random.Generator) -> None:
 def _legs(at: Layout, rows: list[Row], rng: np.random.Generator) -> None:
     for name in ("bm25", "exact"):
         planted.leg(at, name, {q: rng.permutation(len(rows)).tolist() for q in QUERIES}, depth=DEPTH)
-    pairs = [(list(range(len(rows))), rng.normal(-6, 2, len(rows)).tolist()) for _ in QUERIES]
-    meta = {"leg": "cross", "index_sha256": planted.INDEX}
-    legs.save(at.leg("cross"), legs.Leg(list(QUERIES), *legs.pad(pairs, DEPTH), meta))
+    for name in ("cross", "bi"):
+        pairs = [(list(range(len(rows))), rng.normal(-6, 2, len(rows)).tolist()) for _ in QUERIES]
+        meta = {"leg": name, "index_sha256": planted.INDEX}
+        legs.save(at.leg(name), legs.Leg(list(QUERIES), *legs.pad(pairs, DEPTH), meta))
 
 
 def lists(at: Layout, arm: Mapping[str, Any], rows: list[Row]) -> list[tuple[str, dict[str, list[int]]]]:
-    loaded = {name: legs.load(at.leg(name)) for name in ("bm25", "exact", "cross")}
-    return staged.rank(arm, loaded, loaded["cross"], lambda row: rows[row].file_uuid)
+    by = arm.get("rerank", {}).get("by", "cross")
+    loaded = {name: legs.load(at.leg(name)) for name in ("bm25", "exact", by)}
+    return staged.rank(arm, loaded, loaded[by], lambda row: rows[row].file_uuid)
 
 
 def write_arm(at: Layout, arm_id: str, arm: Mapping[str, Any], rows: list[Row], **other: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import planted
 import pytest
 import staged_bench
-from staged_bench import CHAPTER, PARTS, SHIPPED, of
+from staged_bench import BI, CHAPTER, PARTS, SHIPPED, of
 
 from lossmap import layout
 from lossmap.errors import LossmapError
@@ -28,8 +28,11 @@ def found(at: Layout) -> dict[str, Any]:
     return parts.study(at, CHAPTER)
 
 
-def effects(found: dict[str, Any], measure: str = "nDCG@10", query_class: str = "all") -> dict[str, float]:
-    return {row["effect"]: row["delta"] for row in of(found["effects"], measure=measure, query_class=query_class)}
+def effects(
+    found: dict[str, Any], measure: str = "nDCG@10", query_class: str = "all", reranker: str = "cross"
+) -> dict[str, float]:
+    mine = of(found["effects"], measure=measure, query_class=query_class, reranker=reranker)
+    return {row["effect"]: row["delta"] for row in mine}
 
 
 def test_the_parts_of_the_loss_add_up(found: dict[str, Any]) -> None:
@@ -46,16 +49,31 @@ def test_the_parts_of_the_loss_add_up(found: dict[str, Any]) -> None:
         assert ("selection" in delta) == (measure == "nDCG@10")
 
 
+def test_each_reranker_has_parts_of_its_own(found: dict[str, Any]) -> None:
+    cross, bi = effects(found), effects(found, reranker="bi")
+    assert bi.keys() == cross.keys() and bi["rerank"] != cross["rerank"]
+    assert bi["diversity"] == cross["diversity"]
+    assert bi["selection"] + bi["order"] + bi["coverage"] == pytest.approx(bi["total"], abs=1e-12)
+
+
+def test_a_scale_that_asks_fewer_arms_has_fewer_rerankers(at: Layout) -> None:
+    at.config["scales"][at.scale]["chapters"][CHAPTER]["families"]["parts"]["arms"] = list(PARTS)
+    assert {row["reranker"] for row in parts.study(at, CHAPTER)["effects"]} == {"cross"}
+
+
 def test_the_arms_are_the_scored_ones(at: Layout, found: dict[str, Any]) -> None:
     bench = layout.load(at.scale, staged_bench.BENCH)
     judged = qrels.grade(judging.load(bench, "demo").coverage).qrels
     rows = list(of(found["rows"], query_class="all"))
-    assert {row["part"]: row["arm"] for row in rows} == dict(zip(("both", "rerank", "diversity", "neither"), PARTS))
+    assert [(row["reranker"], row["part"]) for row in rows] == [
+        ("cross", "both"), ("cross", "rerank"), (None, "diversity"), (None, "neither"), ("bi", "both"), ("bi", "rerank")
+    ]  # fmt: skip
+    assert [row["arm"] for row in rows] == [*PARTS, *BI]
     for row in rows:
         run = runs.read_run(staged_bench.folder(at, row["arm"]) / "run.txt.gz")
         assert row["nDCG@10"] == pytest.approx(measures.score(judged, run).column("nDCG@10").mean(), abs=1e-9)
         assert set(row["intervals"]) == set(parts.MEASURES)
-    listed = {row["part"]: row["groups_listed"] for row in rows}
+    listed = {row["part"]: row["groups_listed"] for row in rows[:4]}
     assert listed["both"] == listed["diversity"] == 6 > max(listed["rerank"], listed["neither"])
 
 

@@ -78,6 +78,14 @@ def test_the_tail_floats_above_negative_scores(found: dict[str, Any]) -> None:
         assert tail["kept"]["first"] == 0 < tail["resorted"]["first"]
 
 
+def test_a_scale_that_asks_no_wide_arm_has_no_row_of_it(at: Layout) -> None:
+    families = at.config["scales"][at.scale]["chapters"][CHAPTER]["families"]
+    families["budget"] = {"arms": [staged_bench.SHIPPED]}
+    assert [row["size"] for row in resort.study(at, CHAPTER)["rows"]] == [40]
+    families["budget"]["arms"].append("rrf-30-default-size96.cross30.files4.final12")
+    assert [row["size"] for row in resort.study(at, CHAPTER)["rows"]] == [40, 96]
+
+
 def test_without_a_tail_nothing_floats(at: Layout) -> None:
     (bench,) = stages.benches(at, CHAPTER)
     row, _ = resort._examine(bench, {**staged_bench.ARM, "rerank": {"by": "cross", "pairs": 40}})

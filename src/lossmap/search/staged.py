@@ -14,7 +14,13 @@ from lossmap.search.rerank import reordered
 Lists = dict[str, list[int]]
 """Query id to chunk rows, best first; the order is the ranking, and no score goes with it."""
 
+KEYS = ("pool", "rerank", "per_file", "final")
 RETRIEVE, POOL, RERANK, DIVERSITY, FINAL = "retrieve", "pool", "rerank", "diversity", "final"
+
+
+def of(arm: Mapping[str, Any]) -> tuple[str, ...]:
+    """The stage keys of a stanza; none where the fused list is the arm's own."""
+    return tuple(key for key in KEYS if key in arm)
 
 
 def rank(

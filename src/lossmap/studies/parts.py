@@ -7,11 +7,12 @@ that a list reaches stand beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from lossmap import canon
+from lossmap import canon, layout
 from lossmap.errors import LossmapError
 from lossmap.judge import decompose, intervals, runs
 from lossmap.judge.decompose import Floats
@@ -22,6 +23,7 @@ from lossmap.studies.stages import Bench, Lists
 
 BOTH, RERANK, DIVERSITY, NEITHER = "both", "rerank", "diversity", "neither"
 NDCG = "nDCG@10"
+RERANKED = (BOTH, RERANK)
 MEASURES = (NDCG, *decompose.SHARES)
 
 
@@ -34,13 +36,38 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     effects: list[dict[str, Any]] = []
     for bench in stages.benches(at, chapter):
-        ids = arm_ids(bench.arm_id, bench.arm)
-        _require_one_factor(bench, chapter, ids)
-        lists = {part: _run(bench, chapter, arm_id) for part, arm_id in ids.items()}
-        values = {part: measured(bench, ranking) for part, ranking in lists.items()}
-        rows += _rows(bench, ids, lists, values)
-        effects += _effects(bench, {**factorial(values), **_split(bench, lists, values)})
+        for place, one in enumerate(with_reranker(bench, by) for by in rerankers(at, chapter, bench)):
+            ids = arm_ids(one.arm_id, one.arm)
+            _require_one_factor(one, chapter, ids)
+            lists = {part: _run(one, chapter, arm_id) for part, arm_id in ids.items()}
+            values = {part: measured(one, ranking) for part, ranking in lists.items()}
+            # What needs no re-ranker is the same arm beside each of them, and stands once.
+            rows += _rows(one, {part: ids[part] for part in ids if not place or part in RERANKED}, lists, values)
+            effects += _effects(one, {**factorial(values), **_split(one, lists, values)})
     return {"rows": rows, "effects": effects, "intervals": intervals.card()}
+
+
+def rerankers(at: Layout, chapter: str, bench: Bench) -> list[str]:
+    """Those of which the family has an arm with the diversity at this scale; the shipped arm's comes first."""
+    family = layout.arms(at)["stages"][chapter]["families"][stages.PLACES]["arms"]
+    asked = at.config["scales"][at.scale]["chapters"][chapter]["families"][stages.PLACES].get("arms")
+    named = {stanza["rerank"]["by"] for stanza in family if {"rerank", "per_file"} <= stanza.keys()}
+    own = bench.arm["rerank"]["by"]
+    others = [by for by in sorted(named - {own}) if asked is None or _id_of(bench, by) in asked]
+    return [own, *others]
+
+
+def with_reranker(bench: Bench, by: str) -> Bench:
+    """The bench with another re-ranker's scores in the place of the shipped arm's."""
+    index = next(iter(bench.legs.values())).meta["index_sha256"]
+    legs = bench.legs if by in bench.legs else {**bench.legs, by: stages.frozen(bench.at, by, index)}
+    arm = {**bench.arm, "rerank": {**bench.arm["rerank"], "by": by}}
+    return replace(bench, arm_id=_id_of(bench, by), arm=arm, legs=legs)
+
+
+def _id_of(bench: Bench, by: str) -> str:
+    own, pairs = bench.arm["rerank"]["by"], bench.arm["rerank"]["pairs"]
+    return bench.arm_id.replace(f".{own}{pairs}", f".{by}{pairs}", 1)
 
 
 def arm_ids(arm_id: str, arm: Mapping[str, Any]) -> dict[str, str]:
@@ -159,6 +186,7 @@ def _rows(
         {
             **bench.head,
             "query_class": name,
+            "reranker": bench.arm["rerank"]["by"] if part in RERANKED else None,
             "part": part,
             "arm": ids[part],
             **stages.gold_files(covered[part], keep),
@@ -172,9 +200,10 @@ def _rows(
 def _effects(bench: Bench, changes: Mapping[str, Floats]) -> list[dict[str, Any]]:
     """One row a class, effect and measure."""
     labels = [(effect, MEASURES[column]) for effect, each in changes.items() for column in range(each.shape[1])]
+    head = {**bench.head, "reranker": bench.arm["rerank"]["by"]}
     columns = [each[:, [column]] for each in changes.values() for column in range(each.shape[1])]
     return [
-        {**bench.head, "query_class": name, "effect": effect, "measure": measure, **row}
+        {**head, "query_class": name, "effect": effect, "measure": measure, **row}
         for name, keep in bench.classes()
         for (effect, measure), row in zip(labels, stages.means(bench, keep, columns, ("delta",)), strict=True)
     ]

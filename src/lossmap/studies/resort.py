@@ -34,12 +34,19 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
     each final length with the deltas, ``repeat`` of the ranking from fresh loads."""
     rows, scores, repeats = [], [], []
     for bench in stages.benches(at, chapter):
-        for arm in (bench.arm, wide(bench.arm)):
+        for arm in (bench.arm, *([wide(bench.arm)] if asks_wide(at, chapter, bench.arm_id) else [])):
             examined = _examine(bench, arm)
             rows.append(examined[0])
             scores += examined[1]
         repeats.append({**bench.head, **repeat(bench)})
     return {"rows": rows, "scores": scores, "repeat": repeats, "intervals": intervals.card()}
+
+
+def asks_wide(at: Layout, chapter: str, arm_id: str) -> bool:
+    """Whether this scale scores the pairs of the wide arm: small ones ask fewer arms (config.yaml)."""
+    head, _, stages_of = arm_id.partition(".")
+    asked = at.config["scales"][at.scale]["chapters"][chapter]["families"].get(stages.SHIPPED, {}).get("arms")
+    return asked is None or f"{head}-size{WIDE}.{stages_of}" in asked
 
 
 def wide(arm: Mapping[str, Any]) -> dict[str, Any]:
