@@ -65,6 +65,7 @@ if AT.scale != "shipped":
         include: "workflow/rules/stage3.smk"
         include: "workflow/rules/stage4.smk"
     if "stage5" in CHAPTERS:
+        include: "workflow/rules/rerank.smk"
         include: "workflow/rules/stage5.smk"
         include: "workflow/rules/agreement.smk"
     include: "workflow/rules/bench.smk"

@@ -5,11 +5,10 @@ from lossmap.search import plan
 STAGE5 = CHAPTERS["stage5"]
 ASKED = plan.asked(AT)
 ARMS = plan.stanzas(AT)
-RERANKERS = config["scales"][AT.scale]["rerankers"]
+BY = config["scales"][AT.scale]["rerankers"]
 FAMILIES = list(STAGE5["families"])
 STAGED = ["parts", "pool", "budget"]
 PINS = STAGE5["pins"]
-QUALITY = STAGE5["quality"]
 
 
 ruleorder: rescore > freeze
@@ -36,14 +35,14 @@ rule rescore:
         ),
         lambda w: f"{BUILD}/index/{bench(w.bench).index}/chunks.jsonl",
         lambda w: f"{BUILD}/index/{bench(w.bench).index}/manifest.json",
-        lambda w: BUILD + "/stages/stage5/trained.json" if w.by == "cross" and AT.scale == "full" else [],
+        lambda w: [BUILD + "/stages/stage5/trained.json"] * (BY[w.by] in TRAINED),
     output:
         BUILD + "/legs/{bench}/{by}.npz",
     wildcard_constraints:
         by="cross|bi",
     params:
         stanzas=lambda w: list(plan.shown_to(AT, w.bench, w.by)),
-        reranker=lambda w: layout.stanza(AT, "rerankers.yaml", RERANKERS[w.by]),
+        reranker=lambda w: layout.stanza(AT, "rerankers.yaml", BY[w.by]),
         code=code("rescore"),
     threads: workflow.cores
     benchmark:
@@ -88,9 +87,6 @@ STUDIED = {
     "stages": expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
     "resort": expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
     "licences": ["workflow/config/reranker_licences.yaml", "workflow/config/rerankers.yaml"],
-    "quality": expand(BUILD + "/legs/{bench}/bm25.npz", bench=QUALITY)
-    + [f"{BUILD}/judge/{bench(name).index}/{key}.npz" for name in QUALITY for key in bench(name).scored]
-    + ([BUILD + "/stages/stage5/trained.json"] if AT.scale == "full" else []),
 }
 
 
@@ -135,8 +131,8 @@ rule pins:
 rule stage5:
     input:
         parts=[
-            *expand(BUILD + "/stages/stage5/{study}.json", study=[*STUDIED, "pins", "knobs"]),
-            *([BUILD + "/stages/stage5/trained.json"] if AT.scale == "full" else []),
+            *expand(BUILD + "/stages/stage5/{study}.json", study=[*STUDIED, "reranker_quality", "pins", "knobs"]),
+            *[BUILD + "/stages/stage5/trained.json"] * bool(TRAINED),
         ],
         stamp=STAMP,
     output:

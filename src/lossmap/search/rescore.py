@@ -25,7 +25,7 @@ def run(at: Layout, by: str) -> dict[str, Any]:
     queries, rows = vectors.queries(at), table.load(at.index_folder)
     wanted = [sorted(shown.get(query.query_id, ())) for query in queries]
     asked = [(query.text, rows[row].text) for query, chosen in zip(queries, wanted) for row in chosen]
-    scores, scored_now = pairs.scores(reranker, asked)
+    scores, scored_now = pairs.pair_scores(reranker, asked)
     legs.save(at.leg(by), _leg(at, by, reranker.provenance(), [q.query_id for q in queries], wanted, scores))
     return {"reranker": reranker.name, "queries": len(queries), "pairs": len(asked), "scored_now": scored_now}
 

@@ -66,7 +66,7 @@ STUDIES: dict[str, Callable[[Layout, str], Any]] = {
     "parts": parts.study,
     "resort": resort.study,
     "licences": lambda at, _: reranker_licences.study(at),
-    "quality": lambda at, _: reranker_quality.study(at),
+    "reranker_quality": reranker_quality.study,
     "pins": pinned,
     "knobs": alive,
 }
