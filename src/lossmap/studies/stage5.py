@@ -65,7 +65,7 @@ STUDIES: dict[str, Callable[[Layout, str], Any]] = {
     "stages": stages.study,
     "parts": parts.study,
     "resort": resort.study,
-    "licences": lambda at, _: reranker_licences.study(at),
+    "licences": reranker_licences.study,
     "reranker_quality": reranker_quality.study,
     "pins": pinned,
     "knobs": alive,
