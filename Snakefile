@@ -68,6 +68,7 @@ if AT.scale != "shipped":
         include: "workflow/rules/rerank.smk"
         include: "workflow/rules/stage5.smk"
         include: "workflow/rules/agreement.smk"
+    include: "workflow/rules/score.smk"
     include: "workflow/rules/bench.smk"
 
 

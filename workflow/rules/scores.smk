@@ -10,42 +10,17 @@ MEMBERS = CHAPTERS.get("composition", {}).get("indexes", {"domains": []})
 MEMBER_INDEXES = [MEMBERS[name] for name in ("whole", "deduplicated") if name in MEMBERS] + MEMBERS["domains"]
 
 
-def arm_of(w):
-    return config["stages"][w.chapter]["arms"][w.arm]
+# Which benches a chapter asks an arm on, gathered from what its studies read; rules/score.smk makes a rule of each arm.
+SCORED = {}
 
 
-def legs_read(arm):
-    """The legs of an arm, and the exact one by which the recall of its graph is told."""
-    graph = any(config["legs"][leg]["kind"] == "hnsw" for leg in arm["legs"])
-    return [*arm["legs"], *(["exact"] if graph else [])]
-
-
-def scored(chapter, benches, arms):
-    """What studies read of the arms that rule score wrote."""
+def scored(chapter, benches, arms, files=("metrics.json", "per_query.csv.gz")):
+    """What studies read of the arms of a chapter."""
+    benches, arms = ([name] if isinstance(name, str) else list(name) for name in (benches, arms))
+    for arm in arms:
+        SCORED.setdefault((chapter, arm), set()).update(benches)
     return expand(BUILD + "/stages/{chapter}/scored/{bench}/{arm}/{file}",
-                  chapter=chapter, bench=benches, arm=arms, file=["metrics.json", "per_query.csv.gz"])  # fmt: skip
-
-
-rule score:
-    input:
-        legs=lambda w: expand(BUILD + "/legs/{bench}/{leg}.npz", bench=w.bench, leg=legs_read(arm_of(w))),
-        judged=lambda w: [
-            f"{BUILD}/judge/{at.index}/{key}.npz" for at in [bench(w.bench)] for key in at.scored
-        ],
-        manifest=lambda w: f"{BUILD}/index/{bench(w.bench).index}/manifest.json",
-    output:
-        expand(
-            BUILD + "/stages/{{chapter}}/scored/{{bench}}/{{arm}}/{file}",
-            file=["metrics.json", "metrics.md", "per_query.csv.gz"],
-        ),
-    params:
-        stanza=arm_of,
-        code=code("measure"),
-    wildcard_constraints:
-        chapter="corpora|synthetic|stability|stage3|stage4",
-    shell:
-        "{LOSSMAP} measure --arm {wildcards.arm} --chapter {wildcards.chapter} {SCALED} --bench {wildcards.bench}"
-        " --out {BUILD}/stages/{wildcards.chapter}/scored/{wildcards.bench}/{wildcards.arm}"
+                  chapter=chapter, bench=benches, arm=arms, file=files)  # fmt: skip
 
 
 rule corpora_study:

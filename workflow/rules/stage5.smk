@@ -1,10 +1,7 @@
-# Stage 5: the bake-off. An arm is a stanza (arms.yaml, families); each is scored from frozen legs, over every bench that a
-# chapter of this scale asks it on, by a rule of its own.
+# Stage 5: the bake-off. An arm is a stanza (arms.yaml, families), scored from frozen legs.
 from lossmap.search import plan
 
 STAGE5 = CHAPTERS["stage5"]
-ASKED = plan.asked(AT)
-ARMS = plan.stanzas(AT)
 BY = config["scales"][AT.scale]["rerankers"]
 FAMILIES = list(STAGE5["families"])
 STAGED = ["parts", "pool", "budget"]
@@ -14,16 +11,9 @@ PINS = STAGE5["pins"]
 ruleorder: rescore > freeze
 
 
-def legs_of(arm):
-    """The frozen files that an arm reads: its legs, the exact one beside a graph, and the scores of its re-ranker."""
-    stanza = ARMS[arm]
-    return [*legs_read(stanza), *([stanza["rerank"]["by"]] if "rerank" in stanza else [])]
-
-
-def of_family(family, file, chapter="stage5"):
+def of_family(family, files, chapter="stage5"):
     """What studies read of the arms of a family."""
-    return expand(BUILD + "/stages/stage5/scored/{bench}/{arm}/{file}",
-                  bench=plan.benches(AT, chapter, family), arm=plan.chosen(AT, family), file=file)  # fmt: skip
+    return scored("stage5", plan.benches(AT, chapter, family), plan.chosen(AT, family), files)
 
 
 rule rescore:
@@ -51,28 +41,6 @@ rule rescore:
         "{LOSSMAP} rescore {wildcards.by} {SCALED} --bench {wildcards.bench}"
 
 
-# One rule an arm: its params hold its own stanza, so that an edited stanza runs one arm again.
-for ARM, WHERE in ASKED.items():
-
-    rule:
-        name:
-            f"arm_{ARM}"
-        input:
-            legs=expand(BUILD + "/legs/{bench}/{leg}.npz", bench=WHERE, leg=legs_of(ARM)),
-            judged=[f"{BUILD}/judge/{at.index}/{key}.npz" for at in map(bench, WHERE) for key in at.scored],
-            manifest=expand(BUILD + "/index/{index}/manifest.json", index=sorted({bench(name).index for name in WHERE})),
-        output:
-            expand(BUILD + "/stages/stage5/scored/{bench}/{arm}/{file}", bench=WHERE, arm=[ARM],
-                   file=["metrics.json", "metrics.md", "per_query.csv.gz", "run.txt.gz"]),
-        params:
-            arm=ARM,
-            stanza=ARMS[ARM],
-            benches=WHERE,
-            code=code("measure"),
-        shell:
-            "{LOSSMAP} score {params.arm} --chapter stage5 {SCALED} --benches {params.benches}"
-
-
 # What each study reads: a study runs again when one of these does.
 STUDIED = {
     "scores": [path for family in FAMILIES for path in of_family(family, ["metrics.json"])],
@@ -84,8 +52,10 @@ STUDIED = {
     + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "fusion"), leg=["bm25", "exact"]),
     "parts": of_family("parts", ["metrics.json", "per_query.csv.gz", "run.txt.gz"])
     + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "parts"), leg=["bm25", "exact", "cross"]),
-    "stages": expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
-    "resort": expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
+    "stages": of_family("budget", ["run.txt.gz"])
+    + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
+    "resort": of_family("budget", ["run.txt.gz"])
+    + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
     "licences": ["workflow/config/reranker_licences.yaml", "workflow/config/rerankers.yaml"],
 }
 
