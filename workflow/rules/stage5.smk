@@ -41,6 +41,13 @@ rule rescore:
         "{LOSSMAP} rescore {wildcards.by} {SCALED} --bench {wildcards.bench}"
 
 
+# What the studies read that take the pipeline apart.
+APART = [
+    *of_family("parts", ["metrics.json", "per_query.csv.gz", "run.txt.gz"]),
+    *of_family("budget", ["metrics.json", "run.txt.gz"]),
+    *expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "parts"), leg=["bm25", "exact", *BY]),
+]
+
 # What each study reads: a study runs again when one of these does.
 STUDIED = {
     "scores": [path for family in FAMILIES for path in of_family(family, ["metrics.json"])],
@@ -50,12 +57,7 @@ STUDIED = {
     "encoders": of_family("encoders", ["metrics.json", "per_query.csv.gz"]),
     "single_leg": of_family("fusion", ["metrics.json", "run.txt.gz"])
     + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "fusion"), leg=["bm25", "exact"]),
-    "parts": of_family("parts", ["metrics.json", "per_query.csv.gz", "run.txt.gz"])
-    + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "parts"), leg=["bm25", "exact", "cross"]),
-    "stages": of_family("budget", ["run.txt.gz"])
-    + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
-    "resort": of_family("budget", ["run.txt.gz"])
-    + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "pool"), leg=["bm25", "exact", "cross"]),
+    **{study: APART for study in ("parts", "stages", "resort")},
     "licences": ["workflow/config/reranker_licences.yaml", "workflow/config/rerankers.yaml"],
 }
 

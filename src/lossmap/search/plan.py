@@ -1,4 +1,4 @@
-"""Which arms of Stage 5 are asked over which benches at a scale: the families of arms.yaml by the chapters of config.yaml."""
+"""Which arms of Stage 5 a scale asks over which benches: families of arms.yaml by chapters of config.yaml."""
 
 from __future__ import annotations
 

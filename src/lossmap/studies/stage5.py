@@ -1,4 +1,4 @@
-"""The chapter on Stage 5: families of arms against their controls, the pipeline taken apart, and what the engine says."""
+"""Stage 5: families of arms against their controls, the pipeline taken apart, and what the engine says."""
 
 from __future__ import annotations
 
