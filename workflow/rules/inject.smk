@@ -155,6 +155,8 @@ rule freeze:
         lambda w: expand(BUILD + "/corpora/{key}/gold.jsonl", key=bench(w.bench).scored),
     output:
         BUILD + "/legs/{bench}/{leg}.npz",
+    wildcard_constraints:
+        leg="|".join(config["legs"]),
     params:
         stanza=lambda w: config["legs"][w.leg],
         code=code("freeze"),

@@ -8,9 +8,6 @@ STAGED = ["parts", "pool", "budget"]
 PINS = STAGE5["pins"]
 
 
-ruleorder: rescore > freeze
-
-
 def of_family(family, files, chapter="stage5"):
     """What studies read of the arms of a family."""
     return scored("stage5", plan.benches(AT, chapter, family), plan.chosen(AT, family), files)

@@ -154,7 +154,11 @@ def _document(
         "metric_engine": measures.provenance(),
         "interval_method": intervals.card(),
         "relevance_policy": options.policy.card(),
-        "retrieval": {"stage": "rerank" if staged.of(arm) else "retrieve", "llm_required": False, "limit_queries": options.limit},
+        "retrieval": {
+            "stage": "rerank" if staged.of(arm) else "retrieve",
+            "llm_required": False,
+            "limit_queries": options.limit,
+        },
         "index": index_block(manifest),
         "ann": ann.of_arm(at, arm),
         "legs": {name: canon.file_sha256(at.leg(name)) for name in arm["legs"]},
