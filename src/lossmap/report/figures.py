@@ -194,6 +194,39 @@ def _draw_builds(book: Book, spec: Mapping[str, Any]) -> Figure:
     return figure
 
 
+def _draw_waterfall(book: Book, spec: Mapping[str, Any]) -> Figure:
+    """One panel a corpus: the measure that each stage hands on, in points, and what the stage gained and lost."""
+    file = book.allow(f"{spec['stage']}/stages.json")
+    rows = [row for row in book.results.json(file)["rows"] if row["query_class"] == "all"]
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    if not rows:
+        return _placeholder(book)
+    figure, panels = pyplot.subplots(1, len(corpora), figsize=(6.4, 2.6), squeeze=False, sharey=True)
+    for axes, corpus in zip(panels[0], corpora, strict=True):
+        lines = [row for row in rows if row["corpus"] == corpus and book.allow(file, row["tier"])]
+        for place, row in enumerate(lines):
+            _draw_step(axes, place, row)
+        axes.set_title(corpus, fontsize=8.5, loc="left")
+        axes.set_xlabel(spec["axis"])
+        axes.set_xlim(left=0)
+        axes.set_yticks(range(len(lines)), [row["stage"] for row in lines])
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0)
+    _legend(figure, spec["series"])
+    return figure
+
+
+def _draw_step(axes: Axes, place: float, row: Mapping[str, Any]) -> None:
+    """A bar from what a stage was handed: to the right what it gains, to the left what it harms; then what it hands on."""
+    value, interval = row["ndcg"], row["intervals"]["ndcg"]["meetings"]
+    if row["delta"] is not None:
+        before, options = value - row["delta"], {"height": 0.5, "alpha": 0.45}
+        for width, series in ((row["gain"], "beside"), (-row["harm"], "gold")):
+            axes.barh(place, 100 * width, left=100 * before, color=SERIES[series][0], **options)
+    drawn = {"metrics": {"points": 100 * value}, "intervals": {"points": {"meetings": [100 * end for end in interval]}}}
+    _draw_series(axes, place, drawn, "points", "corpus")
+
+
 def _overall(book: Book, row: Mapping[str, Any]) -> bool:
     return bool((row["corpus"], row["query_class"]) == (book.corpus, "all"))
 
@@ -225,6 +258,7 @@ DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {
     "growth": _draw_growth,
     "realism": _draw_realism,
     "builds": _draw_builds,
+    "waterfall": _draw_waterfall,
 }
 
 
