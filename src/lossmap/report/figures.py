@@ -217,7 +217,7 @@ def _draw_waterfall(book: Book, spec: Mapping[str, Any]) -> Figure:
 
 
 def _draw_step(axes: Axes, place: float, row: Mapping[str, Any]) -> None:
-    """A bar from what a stage was handed: to the right what it gains, to the left what it harms; then what it hands on."""
+    """A bar from what a stage was handed: right what it gains, left what it harms; then what it hands on."""
     value, interval = row["ndcg"], row["intervals"]["ndcg"]["meetings"]
     if row["delta"] is not None:
         before, options = value - row["delta"], {"height": 0.5, "alpha": 0.45}
