@@ -59,7 +59,7 @@ def root(
     canon.write_json(config / "config.yaml", {"scale": "smoke", "scales": {"smoke": scale}})
     canon.write_json(config / "arms.yaml", {"legs": LEGS, "stages": {"stage5": stage}})
     canon.write_json(config / "gates.yaml", {"stage5": GATE})
-    canon.write_json(config / "rerankers.yaml", {"tiny": {"corpus": "learned.dev"}, "bge": {}})
+    canon.write_json(config / "rerankers.yaml", {"tiny": {"data": {"corpus": "learned.dev"}}, "bge": {}})
     monkeypatch.setenv("LOSSMAP_ROOT", str(at))
     return layout.load()
 

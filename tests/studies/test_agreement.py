@@ -11,7 +11,8 @@ import pytest
 from lossmap import canon, layout
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
-from lossmap.studies import agreement, printed
+from lossmap.search import plan
+from lossmap.studies import agreement, paired, printed
 
 # Four arms: inert, rrf-60, geometric, weighted.
 REAL = dict(zip(bakeoff.ARMS, (0.0, 0.01, -0.2, 0.02)))
@@ -179,4 +180,13 @@ def test_a_re_ranker_is_not_asked_about_what_it_learned_from(tmp_path: Path, mon
     with pytest.raises(LossmapError, match=r"learned from[\s\S]*family parts, bench learned\.test") as no:
         agreement.matrix(made, "agreement")
     assert no.value.exit_code == 2
-    (made.root / "workflow" / "config" / "rerankers.yaml").unlink()
+
+
+def test_the_re_ranker_of_the_full_scale_names_its_corpus() -> None:
+    """The stanza is written elsewhere: were its key another, the refusal above would never be asked."""
+    at = layout.load("full")
+    assert paired._learned(at) == "foolmetwice.dev"
+    with pytest.raises(LossmapError, match="learned from"):
+        paired.require_unseen(at, "pool", ["v6/qmsum", "foolmetwice"])
+    for family in at.config["scales"]["full"]["chapters"]["agreement"]["families"]:
+        paired.require_unseen(at, family, plan.benches(at, "agreement", family))

@@ -150,7 +150,8 @@ def _require_alike(arm: compare.Arm, control: compare.Arm) -> None:
 def require_unseen(at: Layout, name: str, benches: Sequence[str]) -> None:
     """Raise (exit 2) where a family that re-ranks is asked over the corpus that its re-ranker learned from.
 
-    The re-ranker's stanza names that corpus as ``corpus``; one set of a corpus stands for all of it.
+    The re-ranker's stanza names that corpus (data: corpus); one set of a corpus stands for all of it. A fixture is
+    asked about what made it: its rows show that the stage runs, nothing else.
     """
     learned = _learned(at) if _reranks(at, name) else None
     for bench in benches:
@@ -175,10 +176,10 @@ def _reranks(at: Layout, name: str) -> bool:
 
 
 def _learned(at: Layout) -> str | None:
-    """The corpus that this scale's cross-encoder was trained on; None where its stanza names none."""
+    """The corpus that this scale's cross-encoder was trained on; None for one that this project did not train."""
     known = at.root / "workflow" / "config" / "rerankers.yaml"
     name = at.config["scales"].get(at.scale, {}).get("rerankers", {}).get(CROSS)
-    return layout.stanza(at, known.name, name).get("corpus") if name and known.exists() else None
+    return layout.stanza(at, known.name, name).get("data", {}).get("corpus") if name and known.exists() else None
 
 
 def sources(cards: Sequence[Corpus]) -> list[dict[str, Any]]:
