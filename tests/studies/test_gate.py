@@ -85,3 +85,9 @@ def test_a_side_without_a_row_is_no_verdict(query_class: str) -> None:
     with pytest.raises(LossmapError, match="no row to decide on") as refused:
         gate.judge("g", SPEC, [row("made", query_class, 0.1), row("far", "lookup", 0.1)], ["made"])
     assert refused.value.exit_code == 2
+
+
+def test_a_row_without_intervals_decides_by_the_strict_rule_alone() -> None:
+    bare = {name: value for name, value in row("made", "lookup", -0.1).items() if name != "intervals"}
+    (first, *_) = gate.decisions(SPEC, [bare], ["made"])
+    assert (first["strict"], first["interval"]) == (False, None) and "with_intervals" not in first

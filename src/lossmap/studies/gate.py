@@ -30,7 +30,7 @@ def judge(name: str, spec: Mapping[str, Any], rows: Iterable[Row], counted: Coll
     no measure may fall on any corpus. Only ``counted`` corpora decide; the others are printed beside them. Raises where
     nothing could decide: a gate without evidence would pass or fail by accident.
     """
-    found = [judged for row in rows for judged in _judged(spec, row, counted)]
+    found = decisions(spec, rows, counted)
     for role in ("up", "protected"):
         if not any(row["role"] == role and row["counted"] for row in found):
             raise LossmapError(
@@ -41,7 +41,12 @@ def judge(name: str, spec: Mapping[str, Any], rows: Iterable[Row], counted: Coll
                 next_command="name a class that a scored corpus has, in workflow/config/gates.yaml",
                 exit_code=2,
             )
-    return {"name": name, **spec, "corpora": sorted(counted), **{v: _verdict(found, v) for v in RISES}, "rows": found}
+    return {"name": name, **spec, "corpora": sorted(counted), **{v: verdict(found, v) for v in RISES}, "rows": found}
+
+
+def decisions(spec: Mapping[str, Any], rows: Iterable[Row], counted: Collection[str]) -> list[dict[str, Any]]:
+    """Every decision that ``rows`` enter, by corpus, class and measure; rows without intervals decide strictly."""
+    return [judged for row in rows for judged in _judged(spec, row, counted)]
 
 
 def _judged(spec: Mapping[str, Any], row: Row, counted: Collection[str]) -> list[dict[str, Any]]:
@@ -56,12 +61,16 @@ def _judged(spec: Mapping[str, Any], row: Row, counted: Collection[str]) -> list
 
 
 def _decided(row: Row, measure: str, rules: Mapping[str, Callable[[float, float, float], bool]]) -> dict[str, Any]:
-    delta, (low, high) = row["deltas"][measure], row["intervals"][measure]["meetings"]
+    delta, strict = row["deltas"][measure], rules["strict"]
+    if "intervals" not in row:
+        # A printed delta has no queries to resample: the seed's own rule is all that can be asked of it.
+        return {"measure": measure, "delta": delta, "interval": None, "strict": strict(delta, delta, delta)}
+    low, high = row["intervals"][measure]["meetings"]
     verdicts = {name: holds(delta, low, high) for name, holds in rules.items()}
     return {"measure": measure, "delta": delta, "interval": [low, high], **verdicts}
 
 
-def _verdict(rows: Iterable[Row], name: str) -> dict[str, bool]:
+def verdict(rows: Iterable[Row], name: str) -> dict[str, bool]:
     """Whether each side of the gate holds, and whether both do."""
     deciding = [row for row in rows if row["counted"]]
     sides = {role: all(row[name] for row in deciding if row["role"] == role) for role in ("up", "protected")}

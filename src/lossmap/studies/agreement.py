@@ -1,0 +1,179 @@
+"""Do corpora rank the same changes the same way? On the seed's printed arms, on ours, over all corpora."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lossmap import transcript
+from lossmap.judge import agreement, intervals, resampled
+from lossmap.judge.agreement import Arm, Pair
+from lossmap.layout import Layout
+from lossmap.search import plan
+from lossmap.studies import adoption, manifest, paired, printed
+from lossmap.studies.paired import Corpus, Family
+
+MEASURE = manifest.MEASURE
+CLASSES = ("all", "lookup")
+COLLAPSE = "combination"
+"""The axis of the geometric and the harmonic mean: nil where one leg finds nothing, which every corpus notices."""
+NOT_PRINTED = "the deltas of its arms are not printed"
+Sets = dict[str, list[Arm]]
+
+
+def sets(arms: Sequence[Arm]) -> Sets:
+    """The families, all of them pooled, and each again without the means that collapse and without inert arms.
+
+    ``pooled-distinct`` counts an arm once that stands in two families under one control. A set that leaves nothing out
+    is not repeated.
+    """
+    whole: Sets = {**agreement.families(arms), "pooled": list(arms)}
+    out = dict(whole)
+    for name, group in whole.items():
+        for suffix, kept in (
+            ("without-collapse", [arm for arm in group if arm.axis != COLLAPSE]),
+            ("moved", [arm for arm in group if not agreement.inert(arm)]),
+        ):
+            if len(kept) < len(group):
+                out[f"{name}-{suffix}"] = kept
+    once = agreement.distinct(arms)
+    return out if len(once) == len(arms) else {**out, "pooled-distinct": once}
+
+
+def set_rows(groups: Mapping[str, Sequence[Arm]], query_class: str, pair: Pair) -> list[dict[str, Any]]:
+    """One row a set of arms: its coefficients and its tally of verdicts."""
+    return [
+        {"set": name, "query_class": query_class, **agreement.ranks(group, pair), **agreement.signs(group, pair)}
+        for name, group in groups.items()
+    ]
+
+
+def seed(at: Layout, chapter: str) -> dict[str, Any]:
+    """seed.json: the coefficients of the printed arms beside the printed ones, and the gate's strict rule on them.
+
+    Deltas are printed to four decimals and of lookup not for every family, so that a coefficient may differ from the
+    printed one, or be None; ``difference`` is ours minus printed.
+    """
+    book = printed.of(at)
+    arms = {query_class: printed.arms(book, query_class) for query_class in CLASSES}
+    rows = [row for query_class in CLASSES for row in _seed_rows(book, query_class, arms[query_class])]
+    return {
+        "measure": MEASURE,
+        "corpora": list(printed.PAIR),
+        "rows": rows,
+        "classes": {query_class: _class(arms[query_class], printed.PAIR) for query_class in CLASSES},
+        "printed_signs": {query_class: printed.signs(book, query_class) for query_class in CLASSES},
+        "gate": adoption.seed(at),
+    }
+
+
+def _seed_rows(book: Mapping[str, str], query_class: str, arms: Sequence[Arm]) -> list[dict[str, Any]]:
+    groups = sets(arms)
+    if query_class == "all":
+        for family, names in printed.DUPLICATES.items():
+            groups[f"pooled-without-{family}-duplicates"] = [arm for arm in arms if arm.name not in names]
+    else:
+        # Some families print no delta of this class: what is left is no pool of all arms.
+        groups = {name: group for name, group in groups.items() if not name.startswith("pooled")}
+        groups |= {name: [] for name in (*printed.CONTROLS, "pooled") if name not in groups}
+    return [
+        _beside(row, printed.coefficients(book, row["set"], query_class))
+        for row in set_rows(groups, query_class, printed.PAIR)
+    ]
+
+
+def _beside(row: Mapping[str, Any], cited: Mapping[str, float]) -> dict[str, Any]:
+    """``row`` beside what is printed of it; a set that is not printed arm by arm has nothing to compare."""
+    known = row["n"] and row["note"] is None
+    gaps = {name: row[name] - value if known else None for name, value in cited.items()}
+    return {**row, "note": row["note"] if row["n"] else NOT_PRINTED, "printed": dict(cited), "difference": gaps}
+
+
+def _class(arms: Sequence[Arm], pair: Pair) -> dict[str, Any]:
+    return {"arms": agreement.arm_rows(arms, pair), **agreement.report(arms, pair)}
+
+
+def ours(at: Layout, chapter: str) -> dict[str, Any]:
+    """ours.json: the seed's families on our arms over their first two benches, by class.
+
+    Without two obtained corpora there is no row; a class that one of them does not ask is left out.
+    """
+    asked, root = manifest.emitted(at), at.root
+    cards = manifest.cards(asked, root / asked["runs_root"])
+    head = {"measure": MEASURE, "corpora": [card["corpus"] for card in cards], "cards": cards, "manifest": asked}
+    if len(cards) != 2:
+        return {**head, "rows": [], "classes": {}, "note": "agreement is asked of two corpora; not both were obtained"}
+    rows, classes = [], {}
+    for query_class in manifest.classes(asked, root / asked["runs_root"], CLASSES):
+        arms, pair = manifest.arms(asked, root / asked["runs_root"], query_class)
+        rows += set_rows(sets(arms), query_class, pair)
+        classes[query_class] = _class(arms, pair)
+    return {**head, "rows": rows, "classes": classes}
+
+
+def matrix(at: Layout, chapter: str) -> dict[str, Any]:
+    """matrix.json: per family and class every pair of corpora with tau-b's interval, and what further corpora say.
+
+    Families and their benches stand in config.yaml under the chapter. Corpora are resampled apart, those that share
+    meetings too.
+    """
+    families = at.config["scales"][at.scale]["chapters"][chapter]["families"]
+    return {
+        "measure": MEASURE,
+        "intervals": intervals.card(),
+        "families": [_matrix(at, name, plan.benches(at, chapter, name)) for name in families],
+    }
+
+
+def _matrix(at: Layout, name: str, benches: Sequence[str]) -> dict[str, Any]:
+    paired.require_unseen(at, name, benches)
+    asked = paired.family(at, name)
+    corpora = paired.corpora(at, asked, benches)
+    return {
+        "family": name,
+        "control": asked.control,
+        "corpora": paired.sources(corpora),
+        "not_obtained": paired.not_obtained(at, asked, benches),
+        "classes": {query_class: _agreed(asked, corpora, query_class) for query_class in CLASSES},
+    }
+
+
+def _agreed(asked: Family, corpora: Sequence[Corpus], query_class: str) -> dict[str, Any]:
+    drawn = {c.key: deltas for c in corpora if (deltas := c.drawn(query_class, [MEASURE])) is not None}
+    cards = {corpus.key: corpus for corpus in corpora}
+    arms = [_arm(asked, arm, place, drawn) for place, arm in enumerate(asked.arms)]
+    pairs = [
+        {**row, **_tiers(cards, row["corpora"]), **agreement.signs(arms, (row["corpora"][0], row["corpora"][1]))}
+        for row in resampled.matrix(drawn, len(arms))
+    ]
+    return {
+        "corpora": list(drawn),
+        "pairs": pairs,
+        "arms": [_arm_row(arm, place, drawn) | _tiers(cards, list(drawn)) for place, arm in enumerate(arms)],
+        "adjudicated": [row | _tiers(cards, list(drawn)) for row in resampled.adjudicate(drawn, arms)],
+        "winners": {key: agreement.winner(arms, key) for key in drawn},
+    }
+
+
+def _arm(asked: Family, arm: str, place: int, drawn: Mapping[str, resampled.Deltas]) -> Arm:
+    deltas = {key: float(found.mean[place]) for key, found in drawn.items()}
+    return Arm(arm, asked.name, asked.control, asked.arms[arm], deltas)
+
+
+def _arm_row(arm: Arm, place: int, drawn: Mapping[str, resampled.Deltas]) -> dict[str, Any]:
+    ends = {key: found.interval(place) for key, found in drawn.items()}
+    return {"arm": arm.name, "axis": arm.axis, "deltas": dict(arm.deltas), "intervals": ends}
+
+
+def _tiers(cards: Mapping[str, Corpus], keys: Sequence[str]) -> dict[str, Any]:
+    """The worst tier of what a row rests on, and who judged each corpus."""
+    judged = {key: cards[key].judged_by for key in keys}
+    return {"tier": transcript.worst(cards[key].tier for key in keys), "judged_by": judged} if keys else {}
+
+
+STUDIES: dict[str, Callable[[Layout, str], Any]] = {
+    "seed": seed,
+    "ours": ours,
+    "matrix": matrix,
+    "adoption": adoption.study,
+}

@@ -1,0 +1,106 @@
+"""A root with scored arms of Stage 5 in it: what studies over families read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lossmap import canon, layout, transcript
+from lossmap.judge import evaluate
+from lossmap.judge.measures import NAMES
+from lossmap.layout import Layout
+from lossmap.transcript import Query
+
+LEGS = {
+    "bm25": {"kind": "text", "scope": "corpus", "depth": 500},
+    "exact": {"kind": "exact", "scope": "corpus", "depth": 500},
+}
+CONTROL = "rrf-30-default"
+FUSION = [
+    {"axis": "control"},
+    {"axis": "inert", "rank_constant": 30},
+    {"axis": "rank_constant", "rank_constant": 60},
+    {"axis": "combination", "normalization": "min_max", "combination": "geometric_mean"},
+    {"axis": "weighting", "normalization": "min_max", "combination": "arithmetic_mean", "weights": [0.7, 0.3]},
+]
+ARMS = ("rrf-30", "rrf-60", "norm-min_max-geometric_mean", "norm-min_max-arithmetic_mean-w70_30")
+RERANKED = [{"axis": "control", "final": 12}, {"axis": "rerank", "rerank": {"by": "cross"}, "final": 12}]
+GATE = {
+    "up": {"class": "all", "measure": "nDCG@10"},
+    "protected": ["lookup", "verbatim"],
+    "families": ["fusion", "parts"],
+}
+CARD = {"name": "x", "version": "1", "tier": "A", "licence": "MIT", "judged_by": "human"}
+PER_CLASS = {"lookup": 6, "summarize": 3}
+
+
+def root(
+    at: Path, monkeypatch: pytest.MonkeyPatch, benches: list[str], agreed: list[str] | None = None, parts: bool = False
+) -> Layout:
+    """Families fusion (and parts, with a re-ranker) over ``benches``; the agreement chapter over ``agreed``."""
+    indexes = {
+        b.split("/")[0]: {"documents": [], "scored": [b.partition("/")[2] or b]} for b in [*benches, *(agreed or [])]
+    }
+    families = {"fusion": {"benches": benches}, **({"parts": {"benches": benches}} if parts else {})}
+    known = {
+        "fusion": {"control": CONTROL, "arms": FUSION},
+        "parts": {"control": f"{CONTROL}.final12", "arms": RERANKED},
+    }
+    known |= {name: {"control": CONTROL, "arms": FUSION[:1]} for name in ("pool", "budget")}
+    asked = {name: {"benches": agreed or benches} for name in families}
+    chapters = {"stage5": {"families": families}, "agreement": {"families": asked}}
+    scale = {"indexes": indexes, "chapters": chapters, "rerankers": {"cross": "tiny", "bi": "bge"}}
+    stage = {"defaults": {"mode": "hybrid", "legs": ["bm25", "exact"], "size": 48}, "families": known}
+    config = at / "workflow" / "config"
+    canon.write_json(config / "config.yaml", {"scale": "smoke", "scales": {"smoke": scale}})
+    canon.write_json(config / "arms.yaml", {"legs": LEGS, "stages": {"stage5": stage}})
+    canon.write_json(config / "gates.yaml", {"stage5": GATE})
+    canon.write_json(config / "rerankers.yaml", {"tiny": {"data": {"corpus": "learned.dev"}}, "bge": {}})
+    monkeypatch.setenv("LOSSMAP_ROOT", str(at))
+    return layout.load()
+
+
+def queries(key: str) -> list[Query]:
+    names = [name for name, count in PER_CLASS.items() for _ in range(count)]
+    return [Query(f"{key}:m{place % 4}:{place:03d}", "x", name, "d") for place, name in enumerate(names)]
+
+
+def score(
+    at: Layout,
+    bench: str,
+    arms: Mapping[str, float | Mapping[str, float]],
+    card: Mapping[str, Any] = CARD,
+    level: float = 0.4,
+) -> None:
+    """``arms``: id to what it adds to every measure of the control, or by class; the control is scored too."""
+    key = bench.partition("/")[2] or bench
+    asked = queries(key)
+    transcript.write_corpus(at.corpus(key), [], asked, [], {"key": key, **card})
+    steady = level + 0.01 * np.arange(len(asked)) / len(asked)
+    for arm, gain in {CONTROL: 0.0, f"{CONTROL}.final12": 0.0, **arms}.items():
+        gains = [gain.get(q.query_class, 0.0) if isinstance(gain, Mapping) else gain for q in asked]
+        write(at.stage("stage5") / "scored" / bench / arm, key, asked, steady + gains, card)
+
+
+def write(folder: Path, key: str, asked: list[Query], values: Any, card: Mapping[str, Any]) -> None:
+    rows = []
+    for name in (*PER_CLASS, "all"):
+        mine = [value for query, value in zip(asked, values) if name in ("all", query.query_class)]
+        head = {"corpus": key, "tier": card["tier"], "judged_by": card["judged_by"], "query_class": name}
+        rows.append({**head, "queries": len(mine), "metrics": dict.fromkeys(NAMES, float(np.mean(mine)))})
+    hashes = {"query_ids": key, "qrels": key, "index": "i", "engine": "e"}
+    canon.write_json(folder / "metrics.json", {"arm": {"id": folder.name}, "hashes": hashes, "rows": rows})
+    lines = [(folder.name, q.query_id, m, repr(float(v))) for q, v in zip(asked, values) for m in sorted(NAMES)]
+    canon.write_csv_gz(folder / "per_query.csv.gz", evaluate.PER_QUERY_HEADER, lines)
+
+
+def lack(at: Layout, bench: str, arms: tuple[str, ...] = ARMS) -> None:
+    """A bench whose corpus could not be had."""
+    for arm in (CONTROL, f"{CONTROL}.final12", f"{CONTROL}.cross50.final12", *arms):
+        folder = at.stage("stage5") / "scored" / bench / arm
+        canon.write_json(folder / "metrics.json", {"arm": {"id": arm}, "hashes": {}, "rows": []})
+        canon.write_csv_gz(folder / "per_query.csv.gz", evaluate.PER_QUERY_HEADER, [])
