@@ -83,11 +83,11 @@ def _id(at: Layout, stanza: dict[str, Any], moved: dict[str, Any], options: argp
     if options.arm and "families" in layout.arms(at)["stages"][options.chapter]:
         return arms.derived(stanza)
     name = options.arm or "-".join([stanza["mode"], *stanza["legs"]])
-    refusion = any(
+    moves_fusion = any(
         getattr(options, option) is not None for option in ("fusion", *FUSION_OPTIONS) if option not in KNOBS
     )
-    parts = [f"{knob}{value}" for knob, value in moved.items() if not (refusion and knob == "rank_constant")]
-    return "-".join([name, *parts, *([pin.fusion_id(stanza)] if refusion else [])])
+    parts = [f"{knob}{value}" for knob, value in moved.items() if not (moves_fusion and knob == "rank_constant")]
+    return "-".join([name, *parts, *([pin.fusion_id(stanza)] if moves_fusion else [])])
 
 
 def _fused(stanza: dict[str, Any], base: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:

@@ -55,7 +55,12 @@ def run(at: Layout, stage: str, *families: str) -> dict[str, Any]:
                 asked.setdefault((arm_id, *GRAPH), (arm_id, {**arm, "legs": GRAPH}, every))
         asked.setdefault((control, *EXACT), (control, found[family]["arms"][control], EVERY))
     rows = _undisturbed(bench, list(asked.values()))
-    return {"rows": [{"bench": at.bench, "legs": arm["legs"], **row} for (_, arm, _), row in zip(asked.values(), rows)]}
+    return {
+        "rows": [
+            {"bench": at.bench, "legs": arm["legs"], **row}
+            for (_, arm, _), row in zip(asked.values(), rows, strict=True)
+        ]
+    }
 
 
 def _undisturbed(bench: Bench, asked: Sequence[tuple[str, Stanza, int]]) -> list[dict[str, Any]]:
