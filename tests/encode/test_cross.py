@@ -81,7 +81,13 @@ def test_a_score_does_not_depend_on_the_order_of_pairs(encoder: CrossEncoder) ->
     np.testing.assert_allclose(encoder.scores([PAIRS[i] for i in order]), encoder.scores(PAIRS)[order], atol=1e-5)
 
 
-def test_query_and_passage_are_two_sides(encoder: CrossEncoder) -> None:
+def test_query_and_passage_are_two_sides(fixture: rerankers.Reranker, encoder: CrossEncoder) -> None:
+    tokenizer = cross.paired(Tokenizer.from_file(str(fixture.files()[1])), fixture.max_length)
+    fed = cross.feed(tokenizer, PAIRS[:1])
+    query = tokenizer.encode(PAIRS[0][0])
+    assert fed["token_type_ids"][0].tolist() == [0] * len(query.ids) + [1] * (
+        fed["input_ids"].shape[1] - len(query.ids)
+    )
     swapped = [(passage, query) for query, passage in PAIRS]
     assert np.abs(encoder.scores(swapped) - encoder.scores(PAIRS)).max() > 1e-4
 
