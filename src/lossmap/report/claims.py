@@ -54,7 +54,7 @@ def _record(results: documents.Results, file: str, pointer: str, form: str, unit
 
 def _scalars(results: documents.Results, stage: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, spec in documents.data("claims.yaml")["scalars"].items():
-        if spec["file"].split("/")[0] == stage:
+        if spec["file"].split("/")[0] == stage and _there(results, spec):
             # A document about one corpus carries that corpus's licence tier; one about the instrument carries none.
             tier = results.json(spec["file"]).get("tier", "A")
             yield name, _record(results, spec["file"], spec["pointer"], spec["format"], spec["unit"], tier)
@@ -64,17 +64,25 @@ def _lists(results: documents.Results, stage: str) -> Iterator[tuple[str, dict[s
     """One claim per field of every item of a list; the id is filled from the item's own fields.
 
     ``explode`` names a list inside each item: its members are the items then, with the outer fields beside theirs.
+    ``absent``: fields that an item may lack; it then has no such claim.
     """
     for spec in documents.data("claims.yaml")["lists"]:
         file, pointer = spec["file"], spec["pointer"]
-        if file.split("/")[0] != stage:
+        if file.split("/")[0] != stage or not _there(results, spec):
             continue
         for place, outer in enumerate(_listed(results, file, pointer)):
             for tail, item in _parts(outer, spec.get("explode")):
                 tier = transcript.worst([outer.get("tier", "A"), item.get("tier", "A")])
                 for field, form in spec["fields"].items():
+                    if field in spec.get("absent", ()) and not documents.holds(item, f"/{field}"):
+                        continue
                     record = _record(results, file, f"{pointer}/{place}{tail}/{field}", form, field, tier)
                     yield f"{spec['id'].format(**item)}.{field}", record
+
+
+def _there(results: documents.Results, spec: Mapping[str, Any]) -> bool:
+    """Whether a scale has the file; only one marked ``optional`` may be missing."""
+    return not spec.get("optional") or (results.root / spec["file"]).is_file()
 
 
 def _parts(outer: Mapping[str, Any], explode: str | None) -> list[tuple[str, Mapping[str, Any]]]:

@@ -24,16 +24,23 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "f6": lambda value: f"{value:.6f}",
     "g6": lambda value: f"{value:.6g}",
     "signed4": lambda value: f"{value:+.4f}".replace("-", "\N{MINUS SIGN}"),
+    "pct0": lambda value: f"{100 * value:.0f}%",
     "pct1": lambda value: f"{100 * value:.1f}%",
     "pct3": lambda value: f"{100 * value:.3f}%",
     "taken": lambda value: f"{-value:,}",
     "interval": lambda value: f"[{value[0]:.4f}, {value[1]:.4f}]",
     "signed_interval": lambda value: f"[{value[0]:+.4f}, {value[1]:+.4f}]".replace("-", "\N{MINUS SIGN}"),
+    # Of a control's mean, in percent already.
+    "percent": lambda value: f"{value:+.1f}%".replace("-", "\N{MINUS SIGN}"),
+    "percent_interval": lambda value: f"[{value[0]:+.1f}%, {value[1]:+.1f}%]".replace("-", "\N{MINUS SIGN}"),
+    "signed2": lambda value: f"{value:+.2f}".replace("-", "\N{MINUS SIGN}"),
+    "signed_interval2": lambda value: f"[{value[0]:+.2f}, {value[1]:+.2f}]".replace("-", "\N{MINUS SIGN}"),
     "hash": lambda value: str(value)[:10],
     "list": lambda value: ", ".join(map(str, value)),
     "count": lambda value: f"{len(value):,}",
     "tally": lambda value: ", ".join(f"{count:,} {name}" for name, count in value.items()),
     "verdicts": lambda value: " ".join(VERDICTS[row["verdict"]] for row in value),
+    "turned": lambda value: "yes" if any(part["flips"] for part in value) else "no" if value else ABSENT,
     "yesno": lambda value: "yes" if value else "no",
     "code": str,
     "text": str,
@@ -80,6 +87,15 @@ def resolve(document: Any, pointer: str, where: object) -> Any:
                 next_command="correct the pointer in paper/claims.yaml or paper/tables/, or rerun the stage",
             ) from None
     return value
+
+
+def holds(document: Any, pointer: str) -> bool:
+    """Whether there is anything at a JSON pointer; null is something."""
+    try:
+        resolve(document, pointer, "")
+    except LossmapError:
+        return False
+    return True
 
 
 class Results:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from lossmap.errors import LossmapError
 from lossmap.report import documents
 from lossmap.report.claims import Book, unknown
+from lossmap.report.rows import Row, field, files, published, shaped
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,6 @@ class Table:
     stale: bool
 
 
-@dataclass(frozen=True)
-class Row:
-    """Nested fields of one row and the file they come from (None for cited and project data)."""
-
-    fields: Mapping[str, Any]
-    file: str | None
-    tier: str = "A"
-
-
 def _from_arms(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
     """One row per arm and class. The whole metrics document is ``doc``, its arm ``arm``, the class row ``row``."""
     for arm, file, document in book.results.arms(spec["stage"]):
@@ -65,8 +56,7 @@ def _from_file(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
     row; ``explode`` names a list inside each item, whose members become the rows, with the item's own fields beside
     theirs.
     """
-    files = sorted(fnmatch.filter(book.entries, spec["file"])) if "*" in spec["file"] else [spec["file"]]
-    for file in files:
+    for file in files(book, spec["file"]):
         found = book.resolve(file, spec.get("pointer", ""))
         whole = book.resolve(file, "")
         tier = whole.get("tier", "A") if isinstance(whole, Mapping) else "A"
@@ -182,6 +172,7 @@ SOURCES: dict[str, Callable[[Book, Mapping[str, Any]], Iterator[Row]]] = {
     "facts": _from_facts,
     "beside": _from_beside,
     "contrasts": _from_contrasts,
+    "published": published,
     "data": _from_data,
     "checks": _from_checks,
     "claims": _from_claims,
@@ -212,21 +203,13 @@ def specifications() -> dict[str, Any]:
     return found
 
 
-def _field(fields: Mapping[str, Any], key: str) -> Any:
-    """The value at a dotted key; ``nDCG@10`` and the like hold no dot. None where a part is absent."""
-    value: Any = fields
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
 def _wanted(row: Row, where: Mapping[str, Any]) -> bool:
     accepted = {key: value if isinstance(value, list) else [value] for key, value in where.items()}
-    return all(_field(row.fields, key) in values for key, values in accepted.items())
+    return all(field(row.fields, key) in values for key, values in accepted.items())
 
 
 def _cell(row: Row, column: Mapping[str, Any]) -> str:
-    value = _field(row.fields, column["key"])
+    value = field(row.fields, column["key"])
     form = column.get("format", "text")
     if isinstance(value, str) and form != "hash":
         return value
@@ -250,6 +233,7 @@ def build(book: Book, name: str) -> Table:
         unknown("table", name, every, "use a known id, or add a specification to paper/tables/")
     spec = every[name]
     rows = [row for row in SOURCES[spec["from"]](book, spec) if _wanted(row, spec.get("where", {}))]
+    rows = shaped(book, spec, rows)
     for row in rows:
         if row.file is not None:
             book.allow(row.file, row.tier)
@@ -263,7 +247,7 @@ def build(book: Book, name: str) -> Table:
         rows = []
     if not book.not_obtained:
         _refuse_empty(name, spec, cells)
-    groups = [_field(row.fields, spec["group"]) for row in rows] if "group" in spec else []
+    groups = [field(row.fields, spec["group"]) for row in rows] if "group" in spec else []
     return Table(
         id=name,
         caption=spec["caption"],
