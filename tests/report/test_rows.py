@@ -92,6 +92,14 @@ def test_a_field_that_an_item_may_lack_makes_no_claim(root: Path, monkeypatch: p
         list(claims._lists(documents.Results(root), "stage5"))
 
 
+def test_a_list_may_keep_some_items_and_their_places(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [{"arm": arm, "one": 1.0, "two": {"three": 3.0}} for arm in "ab"]
+    stage(root, "stage5", scores={"rows": given})
+    monkeypatch.setattr(documents, "data", lambda _: {"lists": [{**LIST, "where": {"arm": "b"}}]})
+    found = dict(claims._lists(documents.Results(root), "stage5"))
+    assert list(found) == ["s5.b.one", "s5.b.two/three"] and found["s5.b.one"]["pointer"] == "/rows/1/one"
+
+
 def test_only_an_optional_file_may_be_missing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     book = {"lists": [{**LIST, "file": "stage5/trained.json", "optional": True}], "scalars": {}}
     monkeypatch.setattr(documents, "data", lambda _: book)

@@ -64,14 +64,15 @@ def _lists(results: documents.Results, stage: str) -> Iterator[tuple[str, dict[s
     """One claim per field of every item of a list; the id is filled from the item's own fields.
 
     ``explode`` names a list inside each item: its members are the items then, with the outer fields beside theirs.
-    ``absent``: fields that an item may lack; it then has no such claim.
+    ``absent``: fields that an item may lack; it then has no such claim. ``where`` keeps the items of these values.
     """
     for spec in documents.data("claims.yaml")["lists"]:
         file, pointer = spec["file"], spec["pointer"]
         if file.split("/")[0] != stage or not _there(results, spec):
             continue
         for place, outer in enumerate(_listed(results, file, pointer)):
-            for tail, item in _parts(outer, spec.get("explode")):
+            asked = spec.get("where", {}).items() <= outer.items()
+            for tail, item in _parts(outer, spec.get("explode")) if asked else []:
                 tier = transcript.worst([outer.get("tier", "A"), item.get("tier", "A")])
                 for field, form in spec["fields"].items():
                     if field in spec.get("absent", ()) and not documents.holds(item, f"/{field}"):

@@ -191,8 +191,9 @@ ABOUT_THE_INSTRUMENT = (
     "files",
     "bench.",
     "stage1.reindex",
+    "stage5.licences",
 )
-"""Tables that hold without any corpus."""
+"""Tables that hold without any corpus, beside those that are cited whole."""
 
 
 def specifications() -> dict[str, Any]:
@@ -240,7 +241,7 @@ def build(book: Book, name: str) -> Table:
     if not rows and "*" not in spec.get("file", "*"):
         book.allow(spec["file"])  # a result that says "none" is shown as such
     cells = tuple(_cells(row, spec["columns"]) for row in rows)
-    about_corpus = book.not_obtained and not name.startswith(ABOUT_THE_INSTRUMENT)
+    about_corpus = book.not_obtained and spec["from"] != "published" and not name.startswith(ABOUT_THE_INSTRUMENT)
     stand_in = documents.NOT_OBTAINED if about_corpus else spec.get("empty")
     if stand_in and (about_corpus or not cells):
         cells = ((stand_in, *[""] * (len(spec["columns"]) - 1)),)
