@@ -154,7 +154,8 @@ def count(bench: Bench, arm: Arm) -> Counts:
     gold = np.array([[row in bench.relevant[q] for row in rows] for q, rows in zip(arm.query_ids, top.tolist())])
     alone = held[0] ^ held[1]
     tables = (there, alone & held[0], alone & held[1], gold, gold & alone)
-    return Counts(*[table.sum(axis=1).astype(float) for table in tables], both=_shared(*lists))
+    hits, first, second, relevant, relevant_single = (table.sum(axis=1).astype(float) for table in tables)
+    return Counts(hits, first, second, relevant, relevant_single, _shared(*lists))
 
 
 def _shared(first: NDArray[np.int64], second: NDArray[np.int64]) -> Floats:
