@@ -55,6 +55,11 @@ STUDIED = {
     "single_leg": of_family("fusion", ["metrics.json", "run.txt.gz"])
     + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "fusion"), leg=["bm25", "exact"]),
     **{study: APART for study in ("parts", "stages", "resort")},
+    "reruns": [
+        *of_family("fusion", ["metrics.json", "per_query.csv.gz", "run.txt.gz"]),
+        *scored("stage4", ROUTED, "rrf30-again"),
+        *expand(BUILD + "/legs/{bench}/cross.npz", bench=plan.benches(AT, "stage5", "pool")),
+    ],
     "licences": ["workflow/config/reranker_licences.yaml", "workflow/config/rerankers.yaml"],
 }
 
