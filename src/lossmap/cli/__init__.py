@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import psycopg
 from opensearchpy import OpenSearchException
 
-from lossmap.cli import corpora, pipeline, report, synthetic
+from lossmap.cli import agreement, corpora, pipeline, report, rerank, synthetic
 from lossmap.errors import LossmapError
 
 
@@ -47,5 +47,7 @@ def parser() -> argparse.ArgumentParser:
     synthetic.declare(verbs.add_parser("synth", help="the generated corpus").add_subparsers(required=True))
     pipeline.declare_engines(verbs)
     pipeline.declare(verbs)
+    rerank.declare(verbs)
+    agreement.declare(verbs)
     report.declare(verbs)
     return top

@@ -66,6 +66,9 @@ def declare(verbs: Any) -> None:
     pin = scaled(verbs, "pin", _pin, "hold an arm's offline order against the live engine")
     pin.add_argument("arm")
     pin.add_argument("--chapter", default="stage1")
+    latency = scaled(verbs, "latency", _latency, "what fusions cost the live engine, interleaved with their control")
+    latency.add_argument("--arms", nargs="*", default=[])
+    latency.add_argument("--every", type=int, default=1, help="every n-th query (default: all)")
     scaled(verbs, "judge", _judge, "gold turns to graded chunk judgements").add_argument("key")
     _measure_options(scaled(verbs, "measure", _measure, "score one arm from its frozen legs"))
     scaled(verbs, "rescore", _rescore, "freeze what a re-ranker says of a bench's candidates").add_argument("by")
@@ -145,6 +148,14 @@ def _score(o: argparse.Namespace) -> None:
 
     at = layout_of(o)
     measure.score(at.scale, o.chapter, o.arm, layout.pick(arms.of(at, o.chapter), o.arm, "arm"), o.benches)
+
+
+def _latency(o: argparse.Namespace) -> None:
+    from lossmap import canon
+    from lossmap.search import latency
+
+    at = layout_of(o)
+    canon.write_json(at.build / "bench" / "latency.json", latency.run(at, "stage5", names=o.arms, every=o.every))
 
 
 def _judge(o: argparse.Namespace) -> None:

@@ -37,8 +37,14 @@ def run(at: Layout) -> dict[str, Any]:
     }
     folder = at.results / "bench"
     canon.write_json(folder / "rules.json", document)
-    entry = ledger.entry(folder / "rules.json", "bench", at.scale, collect.digests(at)["bench"], {})
-    ledger.write(folder, at.scale, {"rules.json": entry})
+    found = {"rules.json": "bench"}
+    if (measured := at.build / "bench" / "latency.json").exists():
+        canon.write_json(folder / measured.name, canon.read_json(measured))
+        found[measured.name] = "latency"
+    written = {
+        name: ledger.entry(folder / name, rule, at.scale, collect.digests(at)[rule], {}) for name, rule in found.items()
+    }
+    ledger.write(folder, at.scale, written)
     return document
 
 

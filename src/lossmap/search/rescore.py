@@ -64,5 +64,3 @@ def _leg(
     ends = np.cumsum([len(rows) for rows in wanted])
     hits = [(rows, scores[end - len(rows) : end].tolist()) for rows, end in zip(wanted, ends.tolist())]
     return Leg(ids, *legs.pad(hits, max(map(len, wanted), default=0)), meta)
-
-
