@@ -134,10 +134,13 @@ def test_other_weights_have_another_cache(fixture: rerankers.Reranker, monkeypat
     assert pairs.PairCache(fixture).folder != one
 
 
-@pytest.mark.parametrize("name", ["minilm-foolmetwice", "ms-marco-MiniLM-L-6-v2"])
-def test_absent_weights_raise_and_say_what_brings_them(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [("minilm-foolmetwice", "build/full/stages/stage5/trained.json"), ("ms-marco-MiniLM-L-6-v2", "hub; ./run lossmap")],
+)
+def test_absent_weights_raise_and_say_what_brings_them(name: str, mend: str) -> None:
     absent = rerankers.get(name)
-    with pytest.raises(LossmapError, match=r"absent[\s\S]*next: \./run hub"):
+    with pytest.raises(LossmapError, match=rf"absent[\s\S]*next: \./run {mend}"):
         pairs.pair_scores(absent, PAIRS)
     assert not rerankers.state(absent).obtained
 
