@@ -62,6 +62,15 @@ def test_a_pair_is_scored_once_and_kept_bit_for_bit(fixture: rerankers.Reranker)
     assert pairs.pair_scores(fixture, PAIRS)[1] == 0
 
 
+@pytest.mark.timeout(60)
+def test_known_pairs_are_read_while_another_process_scores(fixture: rerankers.Reranker) -> None:
+    first, _ = pairs.pair_scores(fixture, PAIRS)
+    with pairs.PairCache(fixture).writing():
+        again, scored = pairs.pair_scores(fixture, PAIRS)
+    assert scored == 0
+    np.testing.assert_array_equal(again, first)
+
+
 def test_no_pairs_are_no_scores(fixture: rerankers.Reranker) -> None:
     scores, scored = pairs.pair_scores(fixture, [])
     assert scores.shape == (0,) and scored == 0

@@ -163,6 +163,8 @@ def state(of: Reranker, obtain: bool = False) -> State:
     """``obtain``: try to fetch what is fetched; a model of the hub that cannot be had is a record, not a failure."""
     if of.kind == HUB and obtain and (reason := hub.obtain(of.name, of.stanza)):
         return State(False, reason)
+    if of.kind == HUB and not hub.present(of.name, of.stanza):
+        return State(False, f"not fetched; {mend(of)}")
     try:
         if of.kind == BI_ENCODER:
             of.encoder.files()
