@@ -159,7 +159,7 @@ def test_the_matrix_survives_missing_corpora(at: Layout) -> None:
 
 
 def test_a_corpus_of_a_lower_tier_marks_what_rests_on_it(at: Layout) -> None:
-    bakeoff.score(at, "third", THIRD, {**bakeoff.CARD, "tier": "B"})
+    bakeoff.score(at, "third", THIRD, tier="B")
     found = agreement.matrix(at, "agreement")["families"][0]["classes"]["all"]
     assert [r["tier"] for r in found["pairs"]] == ["A", "B", "B"] and {r["tier"] for r in found["arms"]} == {"B"}
 

@@ -110,6 +110,6 @@ def test_a_model_of_the_hub_is_a_record_and_any_other_absence_raises(at: Layout)
 
 
 def test_the_study_asks_the_benches_of_the_scale(at: Layout) -> None:
-    at.config["scales"]["tiny"]["quality"]["benches"] = []
+    at.config["scales"]["tiny"]["quality"]["benches"] = {}
     found = reranker_quality.study(at)
-    assert found["rows"] == [] and found["depths"] == {"main": 10} and layout.load().scale == "tiny"
+    assert found["rows"] == [] and found["depths"] == {} and layout.load().scale == "tiny"

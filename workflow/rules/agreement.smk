@@ -20,7 +20,7 @@ rule agreement_study:
     benchmark:
         BUILD + "/bench/agreement-{study}.tsv"
     shell:
-        "{LOSSMAP} study {wildcards.study} --chapter agreement {SCALED}"
+        "OPENBLAS_NUM_THREADS=1 {LOSSMAP} study {wildcards.study} --chapter agreement {SCALED}"
         " && {LOSSMAP} sign agreement_study {SCALED} --code {params.code} --outputs {output} --inputs {input}"
 
 

@@ -55,10 +55,16 @@ STUDIED = {
     "single_leg": of_family("fusion", ["metrics.json", "run.txt.gz"])
     + expand(BUILD + "/legs/{bench}/{leg}.npz", bench=plan.benches(AT, "stage5", "fusion"), leg=["bm25", "exact"]),
     **{study: APART for study in ("parts", "stages", "resort")},
+    "reruns": [
+        *of_family("fusion", ["metrics.json", "per_query.csv.gz", "run.txt.gz"]),
+        *scored("stage4", ROUTED, "rrf30-again"),
+        *expand(BUILD + "/legs/{bench}/cross.npz", bench=plan.benches(AT, "stage5", "pool")),
+    ],
     "licences": ["workflow/config/reranker_licences.yaml", "workflow/config/rerankers.yaml"],
 }
 
 
+# Two threads of the matrix library on two busy cores wait for each other: a study takes one.
 rule stage5_study:
     input:
         lambda w: STUDIED[w.study],
@@ -72,7 +78,7 @@ rule stage5_study:
     benchmark:
         BUILD + "/bench/stage5-{study}.tsv"
     shell:
-        "{LOSSMAP} study {wildcards.study} --chapter stage5 {SCALED}"
+        "OPENBLAS_NUM_THREADS=1 {LOSSMAP} study {wildcards.study} --chapter stage5 {SCALED}"
         " && {LOSSMAP} sign stage5_study {SCALED} --code {params.code} --outputs {output} --inputs {input}"
 
 

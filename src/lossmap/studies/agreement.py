@@ -11,7 +11,7 @@ from lossmap.judge.agreement import Arm, Pair
 from lossmap.layout import Layout
 from lossmap.search import plan
 from lossmap.studies import adoption, manifest, paired, printed
-from lossmap.studies.paired import Corpus, Family
+from lossmap.studies.stacks import Family, Stack
 
 MEASURE = manifest.MEASURE
 CLASSES = ("all", "lookup")
@@ -127,20 +127,25 @@ def matrix(at: Layout, chapter: str) -> dict[str, Any]:
 
 def _matrix(at: Layout, name: str, benches: Sequence[str]) -> dict[str, Any]:
     paired.require_unseen(at, name, benches)
-    asked = paired.family(at, name)
-    corpora = paired.corpora(at, asked, benches)
+    asked = paired.family(at, name, benches)
+    corpora = paired.corpora(at, asked)
     return {
         "family": name,
         "control": asked.control,
-        "corpora": paired.sources(corpora),
-        "not_obtained": paired.not_obtained(at, asked, benches),
+        "corpora": [_source(corpus) for corpus in corpora],
+        "not_obtained": paired.not_obtained(at, asked),
         "classes": {query_class: _agreed(asked, corpora, query_class) for query_class in CLASSES},
     }
 
 
-def _agreed(asked: Family, corpora: Sequence[Corpus], query_class: str) -> dict[str, Any]:
-    drawn = {c.key: deltas for c in corpora if (deltas := c.drawn(query_class, [MEASURE])) is not None}
-    cards = {corpus.key: corpus for corpus in corpora}
+def _source(corpus: Stack) -> dict[str, Any]:
+    return {**paired.card(corpus), "queries": len(corpus.query_ids), "meetings": len(set(corpus.groups))}
+
+
+def _agreed(asked: Family, corpora: Sequence[Stack], query_class: str) -> dict[str, Any]:
+    cards = {card["corpus"]: card for card in map(paired.card, corpora)}
+    found = zip(map(paired.card, corpora), (paired.drawn(corpus, query_class, [MEASURE]) for corpus in corpora))
+    drawn = {card["corpus"]: deltas for card, deltas in found if deltas is not None}
     arms = [_arm(asked, arm, place, drawn) for place, arm in enumerate(asked.arms)]
     pairs = [
         {**row, **_tiers(cards, row["corpora"]), **agreement.signs(arms, (row["corpora"][0], row["corpora"][1]))}
@@ -165,10 +170,10 @@ def _arm_row(arm: Arm, place: int, drawn: Mapping[str, resampled.Deltas]) -> dic
     return {"arm": arm.name, "axis": arm.axis, "deltas": dict(arm.deltas), "intervals": ends}
 
 
-def _tiers(cards: Mapping[str, Corpus], keys: Sequence[str]) -> dict[str, Any]:
+def _tiers(cards: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
     """The worst tier of what a row rests on, and who judged each corpus."""
-    judged = {key: cards[key].judged_by for key in keys}
-    return {"tier": transcript.worst(cards[key].tier for key in keys), "judged_by": judged} if keys else {}
+    judged = {key: cards[key]["judged_by"] for key in keys}
+    return {"tier": transcript.worst(cards[key]["tier"] for key in keys), "judged_by": judged} if keys else {}
 
 
 STUDIES: dict[str, Callable[[Layout, str], Any]] = {

@@ -16,7 +16,7 @@ from lossmap.judge import evaluate, intervals, measures, qrels, runs
 from lossmap.judge.evaluate import Evaluation
 from lossmap.judge.qrels import Graded, RelevancePolicy
 from lossmap.layout import Layout
-from lossmap.search import legs, pipeline, staged
+from lossmap.search import arms, legs, pin, pipeline, staged
 from lossmap.studies import ann, judging
 
 SCHEMA_VERSION = 1
@@ -156,6 +156,7 @@ def _document(
         "relevance_policy": options.policy.card(),
         "retrieval": {
             "stage": "rerank" if staged.of(arm) else "retrieve",
+            "fusion": _fusion(arm),
             "llm_required": False,
             "limit_queries": options.limit,
         },
@@ -179,6 +180,14 @@ def _document(
         ],
         "rows": [row for _, _, found in scored for row in found.rows],
     }
+
+
+def _fusion(arm: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The pipeline that the engine would be asked for, resolved; None for one leg alone."""
+    if arm["mode"] != "hybrid":
+        return None
+    explicit = any(name in arm for name in arms.FUSION)
+    return {"pipeline": pin.pipeline_id(arm), "processors": pin.processors(arm), "selected_explicitly": explicit}
 
 
 def index_block(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,14 +119,19 @@ def _counted(at: Layout, family: Family, name: str) -> Iterator[list[tuple[Arm, 
 
 
 def _bench(at: Layout) -> Bench:
-    chunks = canon.read_jsonl(at.index_folder / "chunks.jsonl")
-    rows = {f"{row['file_uuid']}_{row['chunk_index']}": i for i, row in enumerate(chunks)}
+    rows = _rows_of(at.index_folder / "chunks.jsonl")
     relevant = {
         query_id: frozenset(rows[document] for document, grade in documents.items() if grade > 0)
         for key in at.scored
         for query_id, documents in qrels.grade(judging.load(at, key).coverage).qrels.items()
     }
     return Bench(at, rows, relevant)
+
+
+@lru_cache(maxsize=1)
+def _rows_of(path: Path) -> dict[str, int]:
+    """Document id to row; benches of one index follow each other and share it."""
+    return {f"{row['file_uuid']}_{row['chunk_index']}": i for i, row in enumerate(canon.read_jsonl(path))}
 
 
 @lru_cache(maxsize=4)
@@ -148,13 +153,15 @@ def count(bench: Bench, arm: Arm) -> Counts:
         raise _refusal("a fused list holds a document that neither leg has", arm, "the legs", alien, "no row")
     gold = np.array([[row in bench.relevant[q] for row in rows] for q, rows in zip(arm.query_ids, top.tolist())])
     alone = held[0] ^ held[1]
-    per_query = (there, alone & held[0], alone & held[1], gold, gold & alone, _shared(*lists))
-    return Counts(*(table.sum(axis=1).astype(float) for table in per_query))
+    tables = (there, alone & held[0], alone & held[1], gold, gold & alone)
+    hits, first, second, relevant, relevant_single = (table.sum(axis=1).astype(float) for table in tables)
+    return Counts(hits, first, second, relevant, relevant_single, _shared(*lists))
 
 
-def _shared(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which rows (Q, depth) of the first leg the second has too."""
-    return np.array([np.isin(a, b) & (a >= 0) for a, b in zip(first, second)])
+def _shared(first: NDArray[np.int64], second: NDArray[np.int64]) -> Floats:
+    """How many rows (Q,) both legs have."""
+    pairs = zip(first.tolist(), second.tolist())
+    return np.array([len((set(a) & set(b)) - {NO_HIT}) for a, b in pairs], float)
 
 
 def _head(family: Family, bench: str, arm: Arm) -> Row:
