@@ -2,8 +2,8 @@
 
     PYTHONPATH=src python bench/fusion.py
 
-Prints seconds of both for reciprocal rank fusion, their ratio, and the seconds of the whole sweep. Sizes are those of the
-full scale.
+Prints seconds of both for reciprocal rank fusion, their ratio, and the seconds of the whole sweep. Sizes are those of
+the full scale.
 """
 
 from __future__ import annotations

@@ -62,6 +62,15 @@ def test_a_pair_is_scored_once_and_kept_bit_for_bit(fixture: rerankers.Reranker)
     assert pairs.pair_scores(fixture, PAIRS)[1] == 0
 
 
+@pytest.mark.timeout(60)
+def test_known_pairs_are_read_while_another_process_scores(fixture: rerankers.Reranker) -> None:
+    first, _ = pairs.pair_scores(fixture, PAIRS)
+    with pairs.PairCache(fixture).writing():
+        again, scored = pairs.pair_scores(fixture, PAIRS)
+    assert scored == 0
+    np.testing.assert_array_equal(again, first)
+
+
 def test_no_pairs_are_no_scores(fixture: rerankers.Reranker) -> None:
     scores, scored = pairs.pair_scores(fixture, [])
     assert scores.shape == (0,) and scored == 0
@@ -134,10 +143,13 @@ def test_other_weights_have_another_cache(fixture: rerankers.Reranker, monkeypat
     assert pairs.PairCache(fixture).folder != one
 
 
-@pytest.mark.parametrize("name", ["minilm-foolmetwice", "ms-marco-MiniLM-L-6-v2"])
-def test_absent_weights_raise_and_say_what_brings_them(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [("minilm-foolmetwice", "build/full/stages/stage5/trained.json"), ("ms-marco-MiniLM-L-6-v2", "hub; ./run lossmap")],
+)
+def test_absent_weights_raise_and_say_what_brings_them(name: str, mend: str) -> None:
     absent = rerankers.get(name)
-    with pytest.raises(LossmapError, match=r"absent[\s\S]*next: \./run hub"):
+    with pytest.raises(LossmapError, match=rf"absent[\s\S]*next: \./run {mend}"):
         pairs.pair_scores(absent, PAIRS)
     assert not rerankers.state(absent).obtained
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from lossmap.judge import permutation
+from lossmap.judge import intervals, permutation
 from lossmap.judge.permutation import ALL, FLIPS, p_values
 
 
@@ -96,7 +96,7 @@ def test_one_arm_more_does_not_move_the_others() -> None:
 
 
 def test_sums_on_the_grid_are_exact() -> None:
-    exact, grid = permutation.on_grid(sample(300, 1))
+    exact, grid = intervals.on_grid(sample(300, 1))
     drawn = permutation.signs(300)[:20]
     whole = [sum(int(s) * int(v) for s, v in zip(row, exact[:, 0])) for row in drawn]
     assert [int(total) for total in (drawn.astype(float) @ exact)[:, 0]] == whole

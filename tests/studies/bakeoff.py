@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import planted
 import pytest
 
-from lossmap import canon, layout, transcript
+from lossmap import canon, layout
 from lossmap.judge import evaluate
-from lossmap.judge.measures import NAMES
 from lossmap.layout import Layout
-from lossmap.transcript import Query
 
 LEGS = {
     "bm25": {"kind": "text", "scope": "corpus", "depth": 500},
@@ -34,7 +32,6 @@ GATE = {
     "protected": ["lookup", "verbatim"],
     "families": ["fusion", "parts"],
 }
-CARD = {"name": "x", "version": "1", "tier": "A", "licence": "MIT", "judged_by": "human"}
 PER_CLASS = {"lookup": 6, "summarize": 3}
 
 
@@ -64,43 +61,29 @@ def root(
     return layout.load()
 
 
-def queries(key: str) -> list[Query]:
+def queries(key: str) -> dict[str, str]:
+    """Query id to class."""
     names = [name for name, count in PER_CLASS.items() for _ in range(count)]
-    return [Query(f"{key}:m{place % 4}:{place:03d}", "x", name, "d") for place, name in enumerate(names)]
+    return {f"{key}:m{place % 4}:{place:03d}": name for place, name in enumerate(names)}
 
 
 def score(
-    at: Layout,
-    bench: str,
-    arms: Mapping[str, float | Mapping[str, float]],
-    card: Mapping[str, Any] = CARD,
-    level: float = 0.4,
+    at: Layout, bench: str, arms: Mapping[str, float | Mapping[str, float]], tier: str = "A", level: float = 0.4
 ) -> None:
     """``arms``: id to what it adds to every measure of the control, or by class; the control is scored too."""
     key = bench.partition("/")[2] or bench
     asked = queries(key)
-    transcript.write_corpus(at.corpus(key), [], asked, [], {"key": key, **card})
+    planted.corpus(at, key, [], {query_id: ("x", name) for query_id, name in asked.items()}, {})
     steady = level + 0.01 * np.arange(len(asked)) / len(asked)
     for arm, gain in {CONTROL: 0.0, f"{CONTROL}.final12": 0.0, **arms}.items():
-        gains = [gain.get(q.query_class, 0.0) if isinstance(gain, Mapping) else gain for q in asked]
-        write(at.stage("stage5") / "scored" / bench / arm, key, asked, steady + gains, card)
-
-
-def write(folder: Path, key: str, asked: list[Query], values: Any, card: Mapping[str, Any]) -> None:
-    rows = []
-    for name in (*PER_CLASS, "all"):
-        mine = [value for query, value in zip(asked, values) if name in ("all", query.query_class)]
-        head = {"corpus": key, "tier": card["tier"], "judged_by": card["judged_by"], "query_class": name}
-        rows.append({**head, "queries": len(mine), "metrics": dict.fromkeys(NAMES, float(np.mean(mine)))})
-    hashes = {"query_ids": key, "qrels": key, "index": "i", "engine": "e"}
-    canon.write_json(folder / "metrics.json", {"arm": {"id": folder.name}, "hashes": hashes, "rows": rows})
-    lines = [(folder.name, q.query_id, m, repr(float(v))) for q, v in zip(asked, values) for m in sorted(NAMES)]
-    canon.write_csv_gz(folder / "per_query.csv.gz", evaluate.PER_QUERY_HEADER, lines)
+        gains = [gain.get(name, 0.0) if isinstance(gain, Mapping) else gain for name in asked.values()]
+        values = dict(zip(asked, (steady + gains).tolist()))
+        planted.arm(at.stage("stage5") / "scored" / bench / arm, arm, values, asked, tier=tier)
 
 
 def lack(at: Layout, bench: str, arms: tuple[str, ...] = ARMS) -> None:
     """A bench whose corpus could not be had."""
     for arm in (CONTROL, f"{CONTROL}.final12", f"{CONTROL}.cross50.final12", *arms):
         folder = at.stage("stage5") / "scored" / bench / arm
-        canon.write_json(folder / "metrics.json", {"arm": {"id": arm}, "hashes": {}, "rows": []})
+        canon.write_json(folder / "metrics.json", {"arm": {"id": arm}, "hashes": planted.HASHES, "rows": []})
         canon.write_csv_gz(folder / "per_query.csv.gz", evaluate.PER_QUERY_HEADER, [])

@@ -80,11 +80,12 @@ def arm(
     values: Mapping[str, float],
     classes: Mapping[str, str] | None = None,
     legs_of: Mapping[str, str] | None = None,
+    tier: str = "A",
     **other: Any,
 ) -> None:
     """metrics.json and per_query.csv.gz: each query has one value in every measure. ``legs_of``: leg name to sha256."""
     key = next(iter(values)).split(":")[0]
-    head = {"corpus": key, "tier": "A", "judged_by": "human"}
+    head = {"corpus": key, "tier": tier, "judged_by": "human"}
     names = {**dict.fromkeys(values, "lookup"), **(classes or {})}
     rows = []
     for query_class in (*sorted(set(names.values())), "all"):

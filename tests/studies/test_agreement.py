@@ -170,7 +170,7 @@ def test_the_matrix_survives_missing_corpora(at: Layout) -> None:
 
 
 def test_a_corpus_of_a_lower_tier_marks_what_rests_on_it(at: Layout) -> None:
-    bakeoff.score(at, "third", THIRD, {**bakeoff.CARD, "tier": "B"})
+    bakeoff.score(at, "third", THIRD, tier="B")
     found = agreement.matrix(at, "agreement")
     assert [r["tier"] for r in of(found, "pairs")] == ["A", "B", "B"]
     assert {r["tier"] for r in of(found, "sided")} == {r["tier"] for r in of(found, "further")} == {"B"}

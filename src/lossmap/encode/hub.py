@@ -19,6 +19,11 @@ def folder(name: str, stanza: Mapping[str, Any]) -> Path:
     return settings.load().cache / "rerankers" / f"{name}-{stanza['revision'][:16]}"
 
 
+def present(name: str, stanza: Mapping[str, Any]) -> bool:
+    """Whether every file is there; their hashes are for whoever reads them."""
+    return all((folder(name, stanza) / one["path"]).is_file() for one in stanza["files"].values())
+
+
 def obtain(name: str, stanza: Mapping[str, Any]) -> str:
     """Fetch what is missing; the reason where it cannot be had, else an empty string. Wrong bytes are not kept."""
     place, wanted = folder(name, stanza), stanza["files"].values()

@@ -46,14 +46,16 @@ def pair_scores(reranker: Reranker, pairs: Sequence[Pair]) -> tuple[np.ndarray, 
     if reranker.kind == rerankers.BI_ENCODER:
         return _cosines(reranker, pairs)
     store, keys = PairCache(reranker), [pair_key(pair) for pair in pairs]
-    with store.writing():
-        known = store.positions()
-        missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}
-        if missing:
+    known, scored = store.positions(), 0
+    # What is known is read beside another process that scores: named rows never move.
+    if not known.keys() >= set(keys):
+        with store.writing():
+            known = store.positions()
+            missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}
             batches = _score(reranker, list(missing.values()))
             store.fill(list(missing), batches, f"score {reranker.name}", "pairs")
-            known = store.positions()
-        return store.rows([known[key] for key in keys])[:, 0], len(missing)
+            known, scored = store.positions(), len(missing)
+    return store.rows([known[key] for key in keys])[:, 0], scored
 
 
 def _score(reranker: Reranker, pairs: Sequence[Pair]) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -89,8 +89,10 @@ def _check(path: Path, sha256: str, of: Reranker) -> None:
 
 def mend(of: Reranker) -> str:
     """The command that brings the files of a re-ranker."""
+    if of.kind == TRAINED:
+        scale = of.stanza["data"]["scale"]
+        return f"./run build/{scale}/stages/stage5/trained.json --config scale={scale} (the rule train)"
     return {
-        TRAINED: f"./run hub; ./run lossmap train {of.name}",
         HUB: f"./run hub; ./run lossmap rerankers --obtain {of.name}, where the hub is reachable",
         FIXTURE: f"restore {of.stanza.get('folder')} from the repository",
     }.get(of.kind, "./run lossmap models fetch")
@@ -161,8 +163,13 @@ def state(of: Reranker, obtain: bool = False) -> State:
     """``obtain``: try to fetch what is fetched; a model of the hub that cannot be had is a record, not a failure."""
     if of.kind == HUB and obtain and (reason := hub.obtain(of.name, of.stanza)):
         return State(False, reason)
+    if of.kind == HUB and not hub.present(of.name, of.stanza):
+        return State(False, f"not fetched; {mend(of)}")
     try:
-        of.encoder.files() if of.kind == BI_ENCODER else of.files()
+        if of.kind == BI_ENCODER:
+            of.encoder.files()
+        else:
+            of.files()
     except LossmapError as error:
         return State(False, str(error).partition("\n")[0])
     return State(True)

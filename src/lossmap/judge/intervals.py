@@ -68,14 +68,10 @@ def means_with_intervals(values: Floats, groups: Sequence[str] | None) -> Estima
     """
     size = len(values)
     by_query = _percentiles(values, np.ones(size))
-    if groups is None:
-        by_meeting, clusters = by_query, size
-    else:
-        names, member = np.unique(np.asarray(groups, object), return_inverse=True)
-        clusters = len(names)
-        sums = np.zeros((clusters, values.shape[1]))
-        np.add.at(sums, member, values)
-        by_meeting = _percentiles(sums, np.bincount(member, minlength=clusters).astype(float))
+    by_meeting, clusters = by_query, size
+    if groups is not None:
+        sums, sizes = by_group(values, groups)
+        by_meeting, clusters = _percentiles(sums, sizes), len(sizes)
     mean = np.array([math.fsum(column) / size for column in values.T])
     return Estimate(mean, by_query, by_meeting, size, clusters)
 
@@ -85,13 +81,38 @@ def paired(values_a: Floats, values_b: Floats, groups: Sequence[str] | None) -> 
     return means_with_intervals(values_a - values_b, groups)
 
 
-def _percentiles(sums: Floats, sizes: Floats) -> Floats:
-    """Interval ends (M, 2) of resampled ratios sum / size, for units with ``sums`` (U, M) and ``sizes`` (U,)."""
-    drawn = counts(len(sums))
-    largest = max(float(np.abs(sums).max(initial=0.0)), 1.0)
-    grid = 2.0 ** (52 - math.ceil(math.log2(len(sums) * largest)))
-    table = np.column_stack((np.rint(sums * grid), sizes))
+def by_group(values: Floats, groups: Sequence[str]) -> tuple[Floats, Floats]:
+    """Sums (U, M) of ``values`` (Q, M) by the name that ``groups`` (Q,) gives them, sorted; their sizes (U,)."""
+    member = np.unique(np.asarray(groups, object), return_inverse=True)[1]
+    sizes = np.bincount(member).astype(float)
+    sums = np.zeros((len(sizes), values.shape[1]))
+    np.add.at(sums, member, values)
+    return sums, sizes
+
+
+def on_grid(values: Floats) -> tuple[Floats, float]:
+    """``values`` (U, M) as whole numbers times a power of two, and that power.
+
+    The sum of any of them, with any signs, is exact in float64 in any order.
+    """
+    largest = max(float(np.abs(values).max(initial=0.0)), 1.0)
+    grid = 2.0 ** (52 - math.ceil(math.log2(max(len(values), 1) * largest)))
+    return np.rint(values * grid), grid
+
+
+def resampled_means(sums: Floats, sizes: Floats) -> Floats:
+    """Ratios sum / size (RESAMPLES, M) over the units that each resample draws of ``sums`` (U, M), ``sizes`` (U,)."""
+    drawn, (exact, grid) = counts(len(sums)), on_grid(sums)
+    table = np.column_stack((exact, sizes))
     totals = np.concatenate([drawn[low : low + BLOCK].astype(float) @ table for low in range(0, RESAMPLES, BLOCK)])
-    means = totals[:, :-1] / grid / totals[:, -1:]
+    return totals[:, :-1] / grid / totals[:, -1:]
+
+
+def ends(means: Floats) -> Floats:
+    """Interval ends (M, 2) of resampled ``means`` (R, M)."""
     tail = (1 - LEVEL) / 2
     return np.quantile(means, (tail, 1 - tail), axis=0).T
+
+
+def _percentiles(sums: Floats, sizes: Floats) -> Floats:
+    return ends(resampled_means(sums, sizes))

@@ -11,7 +11,6 @@ neither on the number of threads nor on the order of the queries within a meetin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +18,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lossmap.judge import intervals
 
 FLIPS = 10_000
 SEED = 20_240_918
@@ -54,16 +55,6 @@ def signs(units: int) -> NDArray[np.int8]:
     return flips
 
 
-def on_grid(values: Floats) -> tuple[Floats, float]:
-    """``values`` (Q, M) as whole numbers times a power of two, and that power.
-
-    The sum of any of them, with any signs, is exact in float64 in any order.
-    """
-    largest = max(float(np.abs(values).max(initial=0.0)), 1.0)
-    grid = 2.0 ** (52 - math.ceil(math.log2(max(len(values), 1) * largest)))
-    return np.rint(values * grid), grid
-
-
 def p_values(
     deltas: Floats, groups: Sequence[str] | None = None, classes: Sequence[str] | None = None
 ) -> dict[str, PValues]:
@@ -71,7 +62,7 @@ def p_values(
 
     ``groups`` (Q,) names the meeting of each query; None where there are none, and the queries then stand in.
     """
-    exact, _ = on_grid(deltas)
+    exact, _ = intervals.on_grid(deltas)
     names, part = np.unique(np.asarray(classes or [ALL] * len(deltas), object), return_inverse=True)
     by_query = _tails(exact, np.arange(len(deltas)), part, len(names))
     by_meeting = by_query

@@ -48,19 +48,11 @@ def resample(values: Floats, groups: Sequence[str]) -> Deltas:
     A resample's mean is its sum over its number of queries (ratio estimator), in six decimals like the estimate, so
     that ties stay ties. Sums lie on the binary grid of judge/intervals: the same bytes under any number of threads.
     """
-    names, member = np.unique(np.asarray(groups, object), return_inverse=True)
-    sizes = np.bincount(member, minlength=len(names)).astype(float)
-    sums = np.zeros((len(names), values.shape[1]))
-    np.add.at(sums, member, values)
-    grid = 2.0 ** (52 - np.ceil(np.log2(len(names) * max(float(np.abs(sums).max(initial=0.0)), 1.0))))
-    table, drawn = np.column_stack((np.rint(sums * grid), sizes)), intervals.counts(len(names))
-    step = intervals.BLOCK
-    totals = np.concatenate([drawn[low : low + step].astype(float) @ table for low in range(0, len(drawn), step)])
-    means = np.round(totals[:, :-1] / grid / totals[:, -1:], agreement.PLACES) + 0.0
-    tail = (1 - intervals.LEVEL) / 2
-    ends = np.quantile(means, (tail, 1 - tail), axis=0).T
-    exact = np.round(np.rint(sums * grid).sum(axis=0) / grid / len(values), agreement.PLACES) + 0.0
-    return Deltas(exact, means, ends, len(values), len(names))
+    sums, sizes = intervals.by_group(values, groups)
+    means = np.round(intervals.resampled_means(sums, sizes), agreement.PLACES) + 0.0
+    exact, grid = intervals.on_grid(sums)
+    mean = np.round(exact.sum(axis=0) / grid / len(values), agreement.PLACES) + 0.0
+    return Deltas(mean, means, intervals.ends(means), len(values), len(sums))
 
 
 def order(deltas: Floats) -> NDArray[np.int8]:
@@ -104,8 +96,7 @@ def _interval(first: NDArray[np.int8] | None, second: NDArray[np.int8] | None) -
         return {"tau_b_interval": None, "undefined": None}
     drawn = tau_b(first, second)
     known = drawn[~np.isnan(drawn)]
-    tail = (1 - intervals.LEVEL) / 2
-    ends = np.quantile(known, (tail, 1 - tail)).tolist() if len(known) else None
+    ends = intervals.ends(known).tolist() if len(known) else None
     return {"tau_b_interval": ends, "undefined": 1 - len(known) / len(drawn)}
 
 

@@ -17,11 +17,10 @@ from lossmap.judge.measures import NAMES
 from lossmap.layout import Layout
 from lossmap.search import plan
 from lossmap.studies import gate, paired, printed
-from lossmap.studies.paired import Corpus, Family
+from lossmap.studies.stacks import Family, Stack
 
 GATE = "stage5"
 PAIR, EVERY = "pair", "every"
-CHAPTERS = (plan.STAGE, "agreement")
 RULES = {
     "up": "{measure} of {query_class} must rise on every corpus",
     "protected": "no measure of {query_class} may fall on any corpus",
@@ -51,7 +50,7 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
 
 def benches(at: Layout, name: str) -> list[str]:
     """Where a family is asked, the benches of its own chapter first."""
-    return list(dict.fromkeys(bench for chapter in CHAPTERS for bench in plan.benches(at, chapter, name)))
+    return list(dict.fromkeys(bench for chapter in plan.CHAPTERS for bench in plan.benches(at, chapter, name)))
 
 
 def _absent(at: Layout, families: Iterable[str]) -> dict[str, list[str]]:
@@ -59,7 +58,7 @@ def _absent(at: Layout, families: Iterable[str]) -> dict[str, list[str]]:
     return {
         name: missing
         for name, asked in found.items()
-        if asked and (missing := paired.not_obtained(at, paired.family(at, name), asked))
+        if asked and (missing := paired.not_obtained(at, paired.family(at, name, asked)))
     }
 
 
@@ -78,27 +77,29 @@ def _family(at: Layout, name: str, spec: Mapping[str, Any]) -> list[dict[str, An
     if not asked:
         return []
     paired.require_unseen(at, name, asked)
-    found = paired.family(at, name)
-    corpora = paired.corpora(at, found, asked)
-    two = [corpus.key for corpus in corpora if corpus.bench in plan.benches(at, plan.STAGE, name)[:2]]
+    found = paired.family(at, name, asked)
+    corpora = paired.corpora(at, found)
+    cards = [paired.card(corpus) for corpus in corpora]
+    two = [card["corpus"] for card in cards if card["bench"] in plan.benches(at, plan.STAGE, name)[:2]]
     rows = contrasts(found, corpora, [spec["up"]["class"], *spec["protected"]])
-    scopes = {PAIR: two, EVERY: [corpus.key for corpus in corpora]}
+    scopes = {PAIR: two, EVERY: [card["corpus"] for card in cards]}
     return [_candidate(found, arm, spec, rows[arm], scopes) for arm in found.arms] if corpora else []
 
 
-def contrasts(asked: Family, corpora: Sequence[Corpus], classes: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+def contrasts(asked: Family, corpora: Sequence[Stack], classes: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Of each arm its rows by corpus and class: deltas of every measure, and their intervals over meetings."""
     rows: dict[str, list[dict[str, Any]]] = {arm: [] for arm in asked.arms}
     for corpus in corpora:
         for query_class in dict.fromkeys(classes):
-            drawn = corpus.drawn(query_class, NAMES)
-            for place, arm in enumerate(asked.arms if drawn else ()):
-                assert drawn is not None
+            drawn = paired.drawn(corpus, query_class, NAMES)
+            if drawn is None:
+                continue
+            head = {"query_class": query_class, "queries": drawn.queries, "meetings": drawn.meetings}
+            for place, arm in enumerate(asked.arms):
                 columns = {name: place * len(NAMES) + column for column, name in enumerate(NAMES)}
                 deltas = {name: float(drawn.mean[column]) for name, column in columns.items()}
                 ends = {name: {"meetings": drawn.interval(column)} for name, column in columns.items()}
-                head = {**corpus.card, "query_class": query_class, "queries": drawn.queries, "meetings": drawn.meetings}
-                rows[arm].append({**head, "deltas": deltas, "intervals": ends})
+                rows[arm].append({**paired.card(corpus), **head, "deltas": deltas, "intervals": ends})
     return rows
 
 

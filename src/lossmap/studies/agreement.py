@@ -11,7 +11,7 @@ from lossmap.judge.agreement import Arm, Pair
 from lossmap.layout import Layout
 from lossmap.search import plan
 from lossmap.studies import adoption, manifest, paired, printed
-from lossmap.studies.paired import Corpus, Family
+from lossmap.studies.stacks import Family, Stack
 
 MEASURE = manifest.MEASURE
 CLASSES = ("all", "lookup")
@@ -134,21 +134,26 @@ def matrix(at: Layout, chapter: str) -> dict[str, Any]:
 def _matrix(at: Layout, name: str, benches: Sequence[str]) -> tuple[dict[str, Any], list[Parts]]:
     """What a document says of a family, and the rows of each of its classes."""
     paired.require_unseen(at, name, benches)
-    asked = paired.family(at, name)
-    corpora = paired.corpora(at, asked, benches)
+    asked = paired.family(at, name, benches)
+    corpora = paired.corpora(at, asked)
     head = {
         "family": name,
         "control": asked.control,
-        "corpora": paired.sources(corpora),
-        "not_obtained": paired.not_obtained(at, asked, benches),
+        "corpora": [_source(corpus) for corpus in corpora],
+        "not_obtained": paired.not_obtained(at, asked),
     }
     return head, [_agreed(asked, corpora, query_class) for query_class in CLASSES]
 
 
-def _agreed(asked: Family, corpora: Sequence[Corpus], query_class: str) -> Parts:
+def _source(corpus: Stack) -> dict[str, Any]:
+    return {**paired.card(corpus), "queries": len(corpus.query_ids), "meetings": len(set(corpus.groups))}
+
+
+def _agreed(asked: Family, corpora: Sequence[Stack], query_class: str) -> Parts:
     """The rows of one family and class, by the name of their list."""
-    drawn = {c.key: deltas for c in corpora if (deltas := c.drawn(query_class, [MEASURE])) is not None}
-    cards = {corpus.key: corpus for corpus in corpora}
+    cards = {card["corpus"]: card for card in map(paired.card, corpora)}
+    found = zip(map(paired.card, corpora), (paired.drawn(corpus, query_class, [MEASURE]) for corpus in corpora))
+    drawn = {card["corpus"]: deltas for card, deltas in found if deltas is not None}
     arms = [_arm(asked, arm, place, drawn) for place, arm in enumerate(asked.arms)]
     head = {"family": asked.name, "query_class": query_class}
     pairs = [
@@ -164,7 +169,7 @@ def _agreed(asked: Family, corpora: Sequence[Corpus], query_class: str) -> Parts
     return {
         "pairs": pairs,
         "arms": [
-            {**head, **_arm_row(arm, place, key, drawn[key]), **cards[key].card}
+            {**head, **_arm_row(arm, place, key, drawn[key]), **cards[key]}
             for place, arm in enumerate(arms)
             for key in drawn
         ],
@@ -172,11 +177,11 @@ def _agreed(asked: Family, corpora: Sequence[Corpus], query_class: str) -> Parts
         "further": [
             {**head, **_further(key, sided), **_tiers(cards, [*list(drawn)[:2], key])} for key in list(drawn)[2:]
         ],
-        "picks": [{**head, **(agreement.winner(arms, key) or {}), **cards[key].card} for key in drawn if arms],
+        "picks": [{**head, **(agreement.winner(arms, key) or {}), **cards[key]} for key in drawn if arms],
     }
 
 
-def _sided(split: Mapping[str, Any], cards: Mapping[str, Corpus]) -> list[dict[str, Any]]:
+def _sided(split: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One row a further corpus, of an arm on which the first two disagree."""
     first, second = split["between"]
     head = {"arm": split["arm"], "axis": split["axis"], "between": [first, second]}
@@ -204,10 +209,10 @@ def _arm_row(arm: Arm, place: int, corpus: str, found: resampled.Deltas) -> dict
     return {"arm": arm.name, "axis": arm.axis, "delta": arm.deltas[corpus], "interval": found.interval(place)}
 
 
-def _tiers(cards: Mapping[str, Corpus], keys: Sequence[str]) -> dict[str, Any]:
+def _tiers(cards: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
     """The worst tier of what a row rests on, and who judged each corpus."""
-    judged = {key: cards[key].judged_by for key in keys}
-    return {"tier": transcript.worst(cards[key].tier for key in keys), "judged_by": judged} if keys else {}
+    judged = {key: cards[key]["judged_by"] for key in keys}
+    return {"tier": transcript.worst(cards[key]["tier"] for key in keys), "judged_by": judged} if keys else {}
 
 
 STUDIES: dict[str, Callable[[Layout, str], Any]] = {

@@ -63,18 +63,13 @@ def compare(
     did not score the same queries.
     """
     arm, control = read_arm(Path(a_dir)), read_arm(Path(b_dir))
-    differing = _check_hashes(arm, control, factor)
-    if arm.query_ids != control.query_ids:
-        only = sorted(set(arm.query_ids) ^ set(control.query_ids))
-        raise _refusal(
-            "the arms did not score the same queries", f"{a_dir} against {b_dir}", observed=", ".join(only[:5])
-        )
+    differing = require_alike(arm, control, factor)
     return {
         "arm": arm.name,
         "control": control.name,
         "factor": differing,
         "intervals": intervals.card(),
-        "rows": [row for head in _heads(arm, control) for row in _rows(arm, control, head, classes)],
+        "rows": [row for head in heads(arm, control) for row in _rows(arm, control, head, classes)],
     }
 
 
@@ -83,24 +78,25 @@ def meeting_of(query_id: str) -> str:
     return query_id.rsplit(":", 1)[0] if query_id.count(":") > 1 else query_id
 
 
-def _check_hashes(arm: Arm, control: Arm, factor: Collection[str]) -> list[str]:
+def require_alike(arm: Arm, control: Arm, factor: Collection[str] = ()) -> list[str]:
+    """The hashes in which two arms differ; raises on one that ``factor`` does not name, and on other queries."""
+    where = f"{arm.folder} against {control.folder}"
     ours, theirs = arm.document["hashes"], control.document["hashes"]
     absent = [name for name in HASHES if not ours.get(name) or not theirs.get(name)]
     if absent:
-        raise _refusal("an arm does not carry a hash", f"{arm.folder} against {control.folder}", ", ".join(absent))
+        raise _refusal("an arm does not carry a hash", where, ", ".join(absent))
     differing = [name for name in HASHES if ours[name] != theirs[name]]
     for name in differing:
         if name not in factor:
             raise _refusal(
-                f"the arms differ in {name}, which is not the factor under test",
-                f"{arm.folder} against {control.folder}",
-                observed=ours[name],
-                expected=theirs[name],
+                f"the arms differ in {name}, which is not the factor under test", where, ours[name], theirs[name]
             )
+    if only := sorted(set(arm.query_ids) ^ set(control.query_ids)):
+        raise _refusal("the arms did not score the same queries", where, observed=", ".join(only[:5]))
     return differing
 
 
-def _heads(arm: Arm, control: Arm) -> list[dict[str, Any]]:
+def heads(arm: Arm, control: Arm) -> list[dict[str, Any]]:
     """One row per corpus of the document, for the fields that a delta inherits; its tier is the worse of the two."""
     tiers = {row["corpus"]: row["tier"] for row in control.document["rows"]}
     return [

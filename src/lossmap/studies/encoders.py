@@ -84,7 +84,7 @@ def _corpora(at: Layout, family: Family) -> list[list[Model]]:
         control = stacks.read(at, family, bench, family.control)
         arms = [stacks.read(at, family, bench, name) for name in family.arms]
         for arm in arms:
-            stacks.same_queries(arm, control)
+            compare.require_alike(arm, control)
         for fused, *others in zip(*map(stacks.by_corpus, (control, *arms))):
             found[fused.document["rows"][0]["corpus"]].append(_model(bench, fused, others))
     return list(found.values())
@@ -109,7 +109,7 @@ def _model(bench: str, fused: Arm, arms: Sequence[Arm]) -> Model:
 def _same(models: Sequence[Model]) -> None:
     """The same queries, judgements and engine for every encoder, and no encoder twice."""
     for model in models[1:]:
-        stacks.same_queries(model.fused, models[0].fused, INDEX)
+        compare.require_alike(model.fused, models[0].fused, INDEX)
     names = [model.encoder for model in models]
     if len(set(names)) < len(names):
         raise LossmapError(

@@ -53,7 +53,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def _family(at: Layout, name: str, benches: Sequence[str]) -> dict[str, Any]:
-    found, stanzas = paired.family(at, name), plan.chosen(at, name)
+    found, stanzas = paired.family(at, name, benches), plan.chosen(at, name)
 
     def entry(arm: str) -> dict[str, Any]:
         return {"name": arm, "run": [f"{bench}/{arm}" for bench in benches]}

@@ -6,7 +6,7 @@ queries, so all contrasts over one set of queries are stacked as columns and res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -102,13 +102,14 @@ def declared(
     ``family`` gives what arms.yaml says of a name: control (an id), arms (id to axis) and, where one is under test,
     factor (names of hashes).
     """
-    found = []
-    for name, spec in scores.chapter(at, chapter).get("families", {}).items():
-        said = family(name)
-        arms = {arm: axis for arm, axis in said["arms"].items() if arm != said["control"]}
-        benches, factor = tuple(spec["benches"]), tuple(said.get("factor", ()))
-        found.append(Family(name, said["control"], arms, benches, factor, stage))
-    return found
+    asked = scores.chapter(at, chapter).get("families", {})
+    return [of(name, family(name), spec["benches"], stage) for name, spec in asked.items()]
+
+
+def of(name: str, said: Mapping[str, Any], benches: Iterable[str], stage: str = "stage5") -> Family:
+    """A family of what arms.yaml says of it, over ``benches``."""
+    arms = {arm: axis for arm, axis in said["arms"].items() if arm != said["control"]}
+    return Family(name, said["control"], arms, tuple(benches), tuple(said.get("factor", ())), stage)
 
 
 def stacks(at: Layout, families: Sequence[Family]) -> list[Stack]:
@@ -163,7 +164,7 @@ def _part(arm: Arm, corpus: str) -> Arm:
 
 def head(arm: Arm, control: Arm) -> dict[str, Any]:
     """corpus, tier and judged_by of two arms over one corpus; the tier is the worse of the two."""
-    (row,) = compare._heads(arm, control)
+    (row,) = compare.heads(arm, control)
     return {key: row[key] for key in ("corpus", "tier", "judged_by")}
 
 
@@ -171,19 +172,6 @@ def _contrasts(at: Layout, family: Family, bench: str) -> Iterator[Contrast]:
     control = read(at, family, bench, family.control)
     for name in family.arms:
         arm = read(at, family, bench, name)
-        same_queries(arm, control, family.factor)
+        compare.require_alike(arm, control, family.factor)
         for mine, theirs in zip(by_corpus(arm), by_corpus(control)):
             yield Contrast(family, bench, mine, theirs, head(mine, theirs))
-
-
-def same_queries(arm: Arm, control: Arm, factor: Collection[str] = ()) -> None:
-    """Refuse two arms that differ in more than ``factor``, or in what was asked of them."""
-    compare._check_hashes(arm, control, factor)
-    if arm.query_ids != control.query_ids:
-        raise LossmapError(
-            "the arms did not score the same queries",
-            where=f"{arm.folder} against {control.folder}",
-            observed=", ".join(sorted(set(arm.query_ids) ^ set(control.query_ids))[:5]),
-            next_command="measure both arms again on the same index and judgements",
-            exit_code=2,
-        )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lossmap.judge import permutation
+from lossmap.judge import intervals
 from lossmap.judge.measures import NAMES
 from lossmap.layout import Layout
 from lossmap.studies.stacks import HEADLINE, Family, Floats, Stack, stacks
@@ -55,7 +55,7 @@ def draws(units: int) -> NDArray[np.uint8]:
 
 def _rows(stack: Stack) -> Iterator[Row]:
     """All arms and classes as columns of one product per kind of unit."""
-    exact, grid = permutation.on_grid(stack.deltas(NAMES.index(HEADLINE)))
+    exact, grid = intervals.on_grid(stack.deltas(NAMES.index(HEADLINE)))
     parts = list(stack.parts())
     columns = np.concatenate([np.column_stack((exact * keep[:, None], keep)) for _, keep in parts], axis=1)
     meeting = np.unique(np.asarray(stack.groups, object), return_inverse=True)[1]

@@ -98,7 +98,8 @@ def run(at: Layout, chapter: str, name: str) -> Path:
         if not torch_is_there():
             raise LossmapError(
                 "to train needs the group hub", where=name, observed="no module torch",
-                expected="requirements/hub.txt installed", next_command=f"./run hub; ./run lossmap train {name}",
+                expected="requirements/hub.txt installed",
+                next_command=f"./run hub; ./run lossmap train {name} --scale {at.scale}",
             )  # fmt: skip
         _whole(found.folder, lambda scratch: make(found, scratch))
     canon.write_json(at.stage(chapter) / f"{OUTPUT}.json", canon.read_json(found.folder / rerankers.CARD))
