@@ -30,6 +30,10 @@ def candidate(found: dict[str, Any], arm: str) -> dict[str, Any]:
     return next(row for row in found["candidates"] if row["arm"] == arm)
 
 
+def strictly(found: dict[str, Any], arm: str) -> list[dict[str, Any]]:
+    return [row for row in candidate(found, arm)["rejected_by"] if row["verdict"] == "strict"]
+
+
 def passed(found: dict[str, Any], scope: str, verdict: str) -> list[str]:
     return [row["arm"] for row in found["adopted"][scope][verdict]]
 
@@ -39,12 +43,21 @@ def test_what_rises_everywhere_and_falls_nowhere_is_adopted(at: Layout) -> None:
     assert [row["arm"] for row in found["candidates"]] == list(bakeoff.ARMS)
     for scope in (adoption.PAIR, adoption.EVERY):
         assert passed(found, scope, "strict") == passed(found, scope, "with_intervals") == [SIXTY]
-    assert candidate(found, SIXTY)["rejected_by"] == {"strict": [], "with_intervals": []}
+    assert candidate(found, SIXTY)["rejected_by"] == []
     assert [row["corpus"] for row in candidate(found, SIXTY)["up"]] == ["real", "made", "third"]
 
 
+def test_a_tally_counts_what_each_side_of_the_gate_stops(at: Layout) -> None:
+    bakeoff.score(at, "third", {**RISE, SIXTY: -0.001})
+    rows = {(r["scope"], r["verdict"]): r for r in adoption.study(at, "agreement")["tally"] if r["family"] == "fusion"}
+    # The geometric arm falls everywhere, the weighted one rises and loses lookups, the inert one does neither.
+    expected = {"arms": 4, "up": 2, "protected": 2, "accepted": 1}
+    assert {name: rows["pair", "strict"][name] for name in expected} == expected
+    assert rows["every", "strict"]["accepted"] == 0
+
+
 def test_an_inert_arm_is_rejected_because_nothing_rises(at: Layout) -> None:
-    rows = candidate(adoption.study(at, "agreement"), INERT)["rejected_by"]["strict"]
+    rows = strictly(adoption.study(at, "agreement"), INERT)
     assert [(row["corpus"], row["role"], row["delta"]) for row in rows] == [
         (c, "up", 0.0) for c in ("real", "made", "third")
     ]
@@ -53,7 +66,7 @@ def test_an_inert_arm_is_rejected_because_nothing_rises(at: Layout) -> None:
 
 def test_a_fall_of_the_protected_class_rejects_what_rises_over_all(at: Layout) -> None:
     found = candidate(adoption.study(at, "agreement"), WEIGHTED)
-    first = found["rejected_by"]["strict"][0]
+    first = found["rejected_by"][0]
     assert (first["role"], first["query_class"], first["rule"]) == (
         "protected", "lookup", "no measure of lookup may fall on any corpus",
     )  # fmt: skip
@@ -66,7 +79,7 @@ def test_a_third_corpus_can_veto_what_two_let_through(at: Layout) -> None:
     bakeoff.score(at, "third", {**RISE, SIXTY: -0.001})
     found = adoption.study(at, "agreement")
     assert passed(found, "pair", "strict") == [SIXTY] and passed(found, "every", "strict") == []
-    assert {row["corpus"] for row in candidate(found, SIXTY)["rejected_by"]["strict"]} == {"third"}
+    assert {(row["corpus"], row["in_pair"]) for row in strictly(found, SIXTY)} == {("third", False)}
 
 
 def test_a_corpus_that_was_not_obtained_is_named_and_decides_nothing(at: Layout) -> None:

@@ -131,37 +131,50 @@ def test_ours_survives_a_corpus_that_was_not_obtained(at: Layout, lost: str) -> 
     assert found["rows"] == [] and found["classes"] == {} and "not both were obtained" in found["note"]
 
 
+def of(found: dict[str, Any], part: str, query_class: str = "all") -> list[dict[str, Any]]:
+    return [row for row in found[part] if (row["family"], row["query_class"]) == ("fusion", query_class)]
+
+
 def test_the_matrix_has_pairs_arms_and_what_the_third_adjudicates(at: Layout) -> None:
-    (family,) = agreement.matrix(at, "agreement")["families"]
-    found = family["classes"]["all"]
-    assert [(r["corpora"], r["tau_b"]) for r in found["pairs"]] == [
+    found = agreement.matrix(at, "agreement")
+    (family,) = found["families"]
+    assert [(r["corpora"], r["tau_b"]) for r in of(found, "pairs")] == [
         (["real", "made"], pytest.approx(1 / 3, abs=1e-4)),
         (["real", "third"], pytest.approx(1 / 3, abs=1e-4)),
         (["made", "third"], 1.0),
     ]
-    assert all(len(r["tau_b_interval"]) == 2 and r["tier"] == "A" for r in found["pairs"])
-    (split,) = found["adjudicated"]
-    assert split["arm"] == bakeoff.ARMS[3] and split["sides"]["third"]["side"] == "second"
+    assert all(len(r["tau_b_interval"]) == 2 and r["tier"] == "A" for r in of(found, "pairs"))
+    (split,) = of(found, "sided")
+    assert (split["arm"], split["corpus"], split["side"]) == (bakeoff.ARMS[3], "third", "second")
+    assert (split["first"], split["second"]) == pytest.approx((0.02, -0.1)) and split["judged_by"]["made"] == "human"
+    (third,) = of(found, "further")
+    assert third["corpus"] == "third" and third["disputed"] == third["second"] == 1 and third["first"] == 0
+    assert third["clear_second"] == split["clear"] and third["clear_first"] == 0
     assert [c["corpus"] for c in family["corpora"]] == ["real", "made", "third"]
     assert family["corpora"][0]["queries"] == 9 and family["corpora"][0]["meetings"] == 4
-    assert found["arms"][1]["deltas"] == pytest.approx({"real": 0.01, "made": 0.03, "third": 0.02})
-    assert found["winners"]["real"]["arm"] == bakeoff.ARMS[3]
+    sixty = {r["corpus"]: r["delta"] for r in of(found, "arms") if r["arm"] == bakeoff.ARMS[1]}
+    assert sixty == pytest.approx({"real": 0.01, "made": 0.03, "third": 0.02})
+    (real, *_) = of(found, "picks")
+    assert (real["corpus"], real["arm"], real["tier"]) == ("real", bakeoff.ARMS[3], "A")
 
 
 def test_the_matrix_survives_missing_corpora(at: Layout) -> None:
     for bench in ("v6/made", "third"):
         bakeoff.lack(at, bench)
-    (family,) = agreement.matrix(at, "agreement")["families"]
-    assert family["not_obtained"] == ["v6/made", "third"] and family["classes"]["all"]["pairs"] == []
+    found = agreement.matrix(at, "agreement")
+    assert found["families"][0]["not_obtained"] == ["v6/made", "third"]
+    assert found["pairs"] == found["sided"] == found["further"] == []
     bakeoff.lack(at, "v6/real")
-    (family,) = agreement.matrix(at, "agreement")["families"]
-    assert family["corpora"] == [] and family["classes"]["lookup"]["arms"][0]["deltas"] == {}
+    found = agreement.matrix(at, "agreement")
+    assert found["families"][0]["corpora"] == [] and not any(found[part] for part in agreement.PARTS)
 
 
 def test_a_corpus_of_a_lower_tier_marks_what_rests_on_it(at: Layout) -> None:
     bakeoff.score(at, "third", THIRD, tier="B")
-    found = agreement.matrix(at, "agreement")["families"][0]["classes"]["all"]
-    assert [r["tier"] for r in found["pairs"]] == ["A", "B", "B"] and {r["tier"] for r in found["arms"]} == {"B"}
+    found = agreement.matrix(at, "agreement")
+    assert [r["tier"] for r in of(found, "pairs")] == ["A", "B", "B"]
+    assert {r["tier"] for r in of(found, "sided")} == {r["tier"] for r in of(found, "further")} == {"B"}
+    assert {r["tier"] for r in of(found, "arms") if r["corpus"] == "third"} == {"B"}
 
 
 def test_a_delta_over_another_index_is_refused(at: Layout) -> None:

@@ -6,6 +6,7 @@ of a protected class. The other asks the same of intervals that resample meeting
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,8 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
     """adoption.json: every arm of the gate's families, its verdicts over ``pair`` and ``every``, and what is adopted.
 
     ``pair``: the corpora of the first two benches of a family, as the seed had two; ``every``: all benches of the
-    family in any chapter. A family whose corpora could not be had has no candidate.
+    family in any chapter. A family whose corpora could not be had has no candidate. ``tally``: of how many arms
+    each side of the gate holds, one row a family, scope and verdict.
     """
     spec = layout.stanza(at, "gates.yaml", GATE)
     candidates = [row for name in spec["families"] for row in _family(at, name, spec)]
@@ -41,6 +43,7 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
         "intervals": intervals.card(),
         "not_obtained": _absent(at, spec["families"]),
         "candidates": candidates,
+        "tally": [_tally(candidates, *key) for key in itertools.product(spec["families"], (PAIR, EVERY), VERDICTS)],
         "adopted": {scope: {v: _adopted(candidates, scope, v) for v in VERDICTS} for scope in (PAIR, EVERY)},
     }
 
@@ -57,6 +60,12 @@ def _absent(at: Layout, families: Iterable[str]) -> dict[str, list[str]]:
         for name, asked in found.items()
         if asked and (missing := paired.not_obtained(at, paired.family(at, name, asked)))
     }
+
+
+def _tally(candidates: Iterable[Mapping[str, Any]], family: str, scope: str, verdict: str) -> dict[str, Any]:
+    found = [row["verdicts"][scope][verdict] for row in candidates if row["family"] == family]
+    sides = {name: sum(each[name] for each in found) for name in ("up", "protected", "accepted")}
+    return {"family": family, "scope": scope, "verdict": verdict, "arms": len(found), **sides}
 
 
 def _adopted(candidates: Iterable[Mapping[str, Any]], scope: str, verdict: str) -> list[dict[str, str]]:
@@ -106,7 +115,11 @@ def _candidate(
         "axis": asked.arms[arm],
         "verdicts": {scope: {v: verdict(decided, v) for v in VERDICTS} for scope, decided in found.items()},
         "up": [row for row in every if row["role"] == "up"],
-        "rejected_by": {v: rejections(every, v) for v in VERDICTS},
+        "rejected_by": [
+            {"verdict": v, "in_pair": row["corpus"] in scopes[PAIR], **row}
+            for v in VERDICTS
+            for row in rejections(every, v)
+        ],
     }
 
 

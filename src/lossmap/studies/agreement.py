@@ -18,7 +18,9 @@ CLASSES = ("all", "lookup")
 COLLAPSE = "combination"
 """The axis of the geometric and the harmonic mean: nil where one leg finds nothing, which every corpus notices."""
 NOT_PRINTED = "the deltas of its arms are not printed"
+PARTS = ("pairs", "arms", "sided", "further", "picks")
 Sets = dict[str, list[Arm]]
+Parts = dict[str, list[dict[str, Any]]]
 
 
 def sets(arms: Sequence[Arm]) -> Sets:
@@ -112,52 +114,90 @@ def ours(at: Layout, chapter: str) -> dict[str, Any]:
 
 
 def matrix(at: Layout, chapter: str) -> dict[str, Any]:
-    """matrix.json: per family and class every pair of corpora with tau-b's interval, and what further corpora say.
+    """matrix.json: every pair of corpora with tau-b's interval, and what further corpora say, as flat lists of rows.
 
-    Families and their benches stand in config.yaml under the chapter. Corpora are resampled apart, those that share
-    meetings too.
+    Families and their benches stand in config.yaml under the chapter; every row names its family and class. Corpora are
+    resampled apart, those that share meetings too. ``pairs``: one row a pair of corpora. ``arms``: one an arm and
+    corpus. ``sided``: one an arm on which the first two corpora disagree and further corpus. ``further``: one a further
+    corpus, with how many of these arms it sides over. ``picks``: one a corpus, with the arm it would pick.
     """
     families = at.config["scales"][at.scale]["chapters"][chapter]["families"]
+    found = [_matrix(at, name, plan.benches(at, chapter, name)) for name in families]
     return {
         "measure": MEASURE,
         "intervals": intervals.card(),
-        "families": [_matrix(at, name, plan.benches(at, chapter, name)) for name in families],
+        "families": [head for head, _ in found],
+        **{part: [row for _, groups in found for group in groups for row in group[part]] for part in PARTS},
     }
 
 
-def _matrix(at: Layout, name: str, benches: Sequence[str]) -> dict[str, Any]:
+def _matrix(at: Layout, name: str, benches: Sequence[str]) -> tuple[dict[str, Any], list[Parts]]:
+    """What a document says of a family, and the rows of each of its classes."""
     paired.require_unseen(at, name, benches)
     asked = paired.family(at, name, benches)
     corpora = paired.corpora(at, asked)
-    return {
+    head = {
         "family": name,
         "control": asked.control,
         "corpora": [_source(corpus) for corpus in corpora],
         "not_obtained": paired.not_obtained(at, asked),
-        "classes": {query_class: _agreed(asked, corpora, query_class) for query_class in CLASSES},
     }
+    return head, [_agreed(asked, corpora, query_class) for query_class in CLASSES]
 
 
 def _source(corpus: Stack) -> dict[str, Any]:
     return {**paired.card(corpus), "queries": len(corpus.query_ids), "meetings": len(set(corpus.groups))}
 
 
-def _agreed(asked: Family, corpora: Sequence[Stack], query_class: str) -> dict[str, Any]:
+def _agreed(asked: Family, corpora: Sequence[Stack], query_class: str) -> Parts:
+    """The rows of one family and class, by the name of their list."""
     cards = {card["corpus"]: card for card in map(paired.card, corpora)}
     found = zip(map(paired.card, corpora), (paired.drawn(corpus, query_class, [MEASURE]) for corpus in corpora))
     drawn = {card["corpus"]: deltas for card, deltas in found if deltas is not None}
     arms = [_arm(asked, arm, place, drawn) for place, arm in enumerate(asked.arms)]
+    head = {"family": asked.name, "query_class": query_class}
     pairs = [
-        {**row, **_tiers(cards, row["corpora"]), **agreement.signs(arms, (row["corpora"][0], row["corpora"][1]))}
+        {
+            **head,
+            **row,
+            **_tiers(cards, row["corpora"]),
+            **agreement.signs(arms, (row["corpora"][0], row["corpora"][1])),
+        }
         for row in resampled.matrix(drawn, len(arms))
     ]
+    sided = [row for split in resampled.adjudicate(drawn, arms) for row in _sided(split, cards)]
     return {
-        "corpora": list(drawn),
         "pairs": pairs,
-        "arms": [_arm_row(arm, place, drawn) | _tiers(cards, list(drawn)) for place, arm in enumerate(arms)],
-        "adjudicated": [row | _tiers(cards, list(drawn)) for row in resampled.adjudicate(drawn, arms)],
-        "winners": {key: agreement.winner(arms, key) for key in drawn},
+        "arms": [
+            {**head, **_arm_row(arm, place, key, drawn[key]), **cards[key]}
+            for place, arm in enumerate(arms)
+            for key in drawn
+        ],
+        "sided": [{**head, **row} for row in sided],
+        "further": [
+            {**head, **_further(key, sided), **_tiers(cards, [*list(drawn)[:2], key])} for key in list(drawn)[2:]
+        ],
+        "picks": [{**head, **(agreement.winner(arms, key) or {}), **cards[key]} for key in drawn if arms],
     }
+
+
+def _sided(split: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row a further corpus, of an arm on which the first two disagree."""
+    first, second = split["between"]
+    head = {"arm": split["arm"], "axis": split["axis"], "between": [first, second]}
+    ends = {"first": split["deltas"][first], "second": split["deltas"][second]}
+    return [
+        {**head, **ends, "corpus": key, **side, **_tiers(cards, [first, second, key])}
+        for key, side in split["sides"].items()
+    ]
+
+
+def _further(corpus: str, sided: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Over how many arms a further corpus sides with the first two corpora, and over how many by a clear delta."""
+    mine = [row for row in sided if row["corpus"] == corpus]
+    count = {side: sum(row["side"] == side for row in mine) for side in resampled.SIDES}
+    clear = {f"clear_{side}": sum(row["side"] == side and row["clear"] for row in mine) for side in resampled.SIDES[:2]}
+    return {"corpus": corpus, "disputed": len(mine), **count, **clear}
 
 
 def _arm(asked: Family, arm: str, place: int, drawn: Mapping[str, resampled.Deltas]) -> Arm:
@@ -165,9 +205,8 @@ def _arm(asked: Family, arm: str, place: int, drawn: Mapping[str, resampled.Delt
     return Arm(arm, asked.name, asked.control, asked.arms[arm], deltas)
 
 
-def _arm_row(arm: Arm, place: int, drawn: Mapping[str, resampled.Deltas]) -> dict[str, Any]:
-    ends = {key: found.interval(place) for key, found in drawn.items()}
-    return {"arm": arm.name, "axis": arm.axis, "deltas": dict(arm.deltas), "intervals": ends}
+def _arm_row(arm: Arm, place: int, corpus: str, found: resampled.Deltas) -> dict[str, Any]:
+    return {"arm": arm.name, "axis": arm.axis, "delta": arm.deltas[corpus], "interval": found.interval(place)}
 
 
 def _tiers(cards: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
