@@ -192,6 +192,7 @@ ABOUT_THE_INSTRUMENT = (
     "bench.",
     "stage1.reindex",
     "stage5.licences",
+    "agreement.seed",
 )
 """Tables that hold without any corpus, beside those that are cited whole."""
 
