@@ -30,4 +30,4 @@ for (STAGE, ARM), WHERE in SCORED.items():
             stanza=STANZA,
             code=code("measure"),
         shell:
-            "{LOSSMAP} score {params.arm} --chapter {params.chapter} {SCALED} --benches {params.benches}"
+            "OPENBLAS_NUM_THREADS=1 {LOSSMAP} score {params.arm} --chapter {params.chapter} {SCALED} --benches {params.benches}"
