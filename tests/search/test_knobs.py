@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import crafted
@@ -114,3 +115,10 @@ def test_latency_of_the_live_engine_is_of_the_named_arms_and_their_control(at) -
     assert (report["control"], report["concurrency"], report["passes"]) == ("rrf-30-default", 2, 2)
     assert {row["arm"] for row in report["rows"]} == {"rrf-30-default", "rrf-60"} and len(report["rows"]) == 4
     assert all(row["samples"] == 3 and 0 < row["p50"] <= row["p95"] <= row["max"] for row in report["rows"])
+
+
+def test_a_bench_without_queries_kills_no_knob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knobs, "Bench", lambda at: SimpleNamespace(queries=[]))
+    report = knobs.run(crafted.scale(monkeypatch, tmp_path, {"stage5": STAGE}))
+    knobs.require(report)
+    assert report == {"rows": []}

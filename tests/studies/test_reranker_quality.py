@@ -113,3 +113,11 @@ def test_the_study_asks_the_benches_of_the_scale(at: Layout) -> None:
     at.config["scales"]["tiny"]["quality"]["benches"] = {}
     found = reranker_quality.study(at)
     assert found["rows"] == [] and found["depths"] == {} and layout.load().scale == "tiny"
+
+
+def test_a_corpus_without_judged_queries_has_no_row(at: Layout) -> None:
+    planted.corpus(at, "fixture", [], {}, {})
+    planted.leg(at, "bm25", {})
+    judging._save(at, "fixture", _coverage([], []))
+    found = reranker_quality.study(at)
+    assert found["rows"] == found["deltas"] == []

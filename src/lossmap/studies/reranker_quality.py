@@ -98,8 +98,13 @@ def _score(
     rows: list[dict[str, Any]],
     deltas: list[dict[str, Any]],
 ) -> None:
-    """The rows of one corpus, and each re-ranker against the leg and against those named after it."""
+    """The rows of one corpus, and each re-ranker against the leg and against those named after it.
+
+    A corpus without judged queries, as one that could not be had, has none.
+    """
     judged = qrels.grade(corpus.coverage).qrels
+    if not judged:
+        return
     runs: dict[str, Run] = {LEG: held.run, **{of.name: held.reordered(of) for of in used}}
     found: dict[str, Evaluation] = {}
     for name, run in runs.items():
