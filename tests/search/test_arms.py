@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lossmap import layout
 from lossmap.errors import LossmapError
-from lossmap.search import arms, choose
+from lossmap.search import arms, choose, plan
 
 LEGS: dict[str, dict[str, Any]] = {
     "bm25": {"kind": "text", "depth": 500},
@@ -229,3 +229,17 @@ def test_an_impossible_fusion_is_refused(at, words: tuple[str, ...], what: str) 
     with pytest.raises(LossmapError, match=what) as refusal:
         called(at, *words)
     assert refusal.value.exit_code == 2
+
+
+def test_a_family_names_the_hashes_that_are_under_test() -> None:
+    assert expanded({}, factor=["index"])["factor"] == ["index"] and expanded({})["factor"] == []
+    for wrong in (["vectors"], "index", ["index", 1]):
+        with pytest.raises(LossmapError, match="no list of hashes") as refusal:
+            expanded({}, factor=wrong)
+        assert refusal.value.exit_code == 2
+
+
+def test_encoders_are_held_against_each_other_over_the_index_alone() -> None:
+    at = layout.load("smoke")
+    factors = {name: plan.family(at, name)["factor"] for name in arms.families(at, "stage5")}
+    assert {name: factor for name, factor in factors.items() if factor} == {"encoders": ["index"]}

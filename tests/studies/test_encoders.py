@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ STANZAS: dict[str, Any] = {
     "rrf-30-w30_70": {"mode": "hybrid", "legs": ["bm25", "exact"], "weights": [0.3, 0.7]},
     "rrf-30-w70_30": {"mode": "hybrid", "legs": ["bm25", "exact"], "weights": [0.7, 0.3]},
 }
-FAMILY = Family("encoders", CONTROL, dict.fromkeys([name for name in STANZAS if name != CONTROL], "x"), BENCHES)
+FAMILY = Family(
+    "encoders", CONTROL, dict.fromkeys([name for name in STANZAS if name != CONTROL], "x"), BENCHES, ("index",)
+)
 EFFECTS = {
     "main/qmsum": {"bm25": 0.0, "exact": 0.0, CONTROL: 0.08, "rrf-30-w30_70": 0.05, "rrf-30-w70_30": 0.1},
     "main-e5/qmsum": {"bm25": 0.0, "exact": 0.15, CONTROL: 0.07, "rrf-30-w30_70": 0.12, "rrf-30-w70_30": 0.03},
@@ -146,3 +149,8 @@ def test_one_encoder_and_none(at: Layout) -> None:
         canon.write_json(folder / "metrics.json", {**canon.read_json(folder / "metrics.json"), "rows": []})
         canon.write_csv_gz(folder / "per_query.csv.gz", ("name", "qid", "measure", "value"), [])
     assert encoders.study(at, Family("encoders", CONTROL, FAMILY.arms, BENCHES[:1]))["effects"] == []
+
+
+def test_what_may_differ_is_what_the_family_names(at: Layout) -> None:
+    with pytest.raises(LossmapError, match="differ in index, which is not the factor"):
+        encoders.study(at, replace(FAMILY, factor=()))

@@ -22,21 +22,27 @@ MODES = {"keyword": ["text"], "semantic": ["dense"], "hybrid": ["text", "dense"]
 FUSION = ("rank_constant", "normalization", "combination", "weights")
 COUNTS = ("size", "leg_depth", "rank_constant", "pool", "per_file", "final")
 KEYS = ("mode", "legs", *COUNTS, *FUSION, "rerank", "pin")
+FAMILY = ("control", "arms", "defaults", "factor")
 RERANKERS = ("cross", "bi")
 PAIRS = 50
 SIZE = 48
 RANK_CONSTANTS = (1, 10_000)
 """What the engine takes."""
+HASHES = ("query_ids", "qrels", "index", "engine")
+"""What must be equal of two arms that are compared, but for what a family names as its factor under test."""
 WHOLE = 1e-9
 """How far a hundred times a weight may lie from a whole number: two arms must never share an id."""
 
 
 def families(at: Layout, stage: str) -> dict[str, dict[str, Any]]:
-    """Family to {control, arms: id to stanza, axes: id to axis}; a stage of named arms is one family of its name."""
+    """Family to {control, arms: id to stanza, axes: id to axis, factor: the HASHES that are under test}.
+
+    A stage of named arms is one family of its name.
+    """
     found = _stage(at, stage)
     if "families" in found:
         return expand(found, layout.arms(at)["legs"])
-    return {stage: {"control": found.get("control"), "arms": found["arms"], "axes": {}}}
+    return {stage: {"control": found.get("control"), "arms": found["arms"], "axes": {}, "factor": []}}
 
 
 def of(at: Layout, stage: str) -> dict[str, Stanza]:
@@ -64,8 +70,11 @@ def expand(stage: Mapping[str, Any], legs: Mapping[str, Mapping[str, Any]]) -> d
 def _family(
     name: str, defaults: Mapping[str, Any], family: Mapping[str, Any], legs: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    if unknown := sorted(set(family) - {"control", "arms", "defaults"}):
-        _refuse("unknown keys of a family", name, unknown, ["control", "arms", "defaults"])
+    if unknown := sorted(set(family) - set(FAMILY)):
+        _refuse("unknown keys of a family", name, unknown, FAMILY)
+    factor = family.get("factor", [])
+    if not isinstance(factor, list) or any(hashed not in HASHES for hashed in factor):
+        _refuse("a factor under test that is no list of hashes", name, factor, HASHES)
     base = {**defaults, **family.get("defaults", {})}
     found = [({**base, **stanza}, stanza.get("axis")) for stanza in family["arms"]]
     stanzas = [resolved(stanza, legs, name) for stanza, _ in found]
@@ -75,7 +84,7 @@ def _family(
     if family["control"] not in ids:
         _refuse("the control is no arm of its family", name, family["control"], ids)
     axes = {arm_id: axis for arm_id, (_, axis) in zip(ids, found, strict=True)}
-    return {"control": family["control"], "arms": dict(zip(ids, stanzas, strict=True)), "axes": axes}
+    return {"control": family["control"], "arms": dict(zip(ids, stanzas, strict=True)), "axes": axes, "factor": factor}
 
 
 def resolved(stanza: Mapping[str, Any], legs: Mapping[str, Mapping[str, Any]], where: str) -> Stanza:

@@ -15,8 +15,9 @@ from lossmap.errors import LossmapError
 from lossmap.judge import intervals
 from lossmap.judge.evaluate import CLASSES
 from lossmap.judge.measures import NAMES
+from lossmap.search import arms
 
-HASHES = ("query_ids", "qrels", "index", "engine")
+HASHES = arms.HASHES
 
 
 @dataclass(frozen=True)

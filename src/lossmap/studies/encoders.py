@@ -26,8 +26,6 @@ from lossmap.studies import compare, stacks
 from lossmap.studies.compare import Arm
 from lossmap.studies.stacks import HEADLINE, Family, Floats, Stack
 
-INDEX = ("index",)
-"""What differs between the encoders of a corpus: the vectors in the index, and nothing else."""
 COLUMN = NAMES.index(HEADLINE)
 Row = dict[str, Any]
 
@@ -59,11 +57,11 @@ def study(at: Layout, family: Family) -> dict[str, Any]:
 
     Every difference has ``delta``, ``intervals`` and ``p_values``; ``holm`` pays for the encoders, or pairs, of a
     corpus and class. ``best_leg`` and ``best_weight`` are chosen on the queries that score them. Raises where two
-    encoders differ in more than the index.
+    encoders differ in more than the factor that the family names.
     """
     found: dict[str, list[Row]] = {"effects": [], "interactions": [], "signs": []}
     for models in _corpora(at, family):
-        _same(models)
+        _same(models, family.factor)
         first = models[0].dense
         frame = Stack(first.query_ids, stacks.asked(at, models[0].bench, first), _meetings(first))
         for name, keep in frame.parts():
@@ -106,10 +104,13 @@ def _model(bench: str, fused: Arm, arms: Sequence[Arm]) -> Model:
     return Model(bench, encoder, by_mode["keyword"][0], by_mode["semantic"][0], fused, weighted)
 
 
-def _same(models: Sequence[Model]) -> None:
-    """The same queries, judgements and engine for every encoder, and no encoder twice."""
+def _same(models: Sequence[Model], factor: Sequence[str]) -> None:
+    """Nothing but the family's ``factor`` differs between the encoders of a corpus, and no encoder stands there twice.
+
+    The factor is the index, whose vectors they are: queries, judgements and engine are the same.
+    """
     for model in models[1:]:
-        compare.require_alike(model.fused, models[0].fused, INDEX)
+        compare.require_alike(model.fused, models[0].fused, factor)
     names = [model.encoder for model in models]
     if len(set(names)) < len(names):
         raise LossmapError(
