@@ -158,10 +158,29 @@ class Layout:
         return self.build / "stages" / name
 
 
+class _Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Refuses a key that stands twice in a mapping: the later stanza would hide the first."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        # Merged keys (<<) may be written over, so what counts is what is written here.
+        written = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        if len(set(map(str, written))) < len(written):
+            twice = sorted({str(key) for key in written if written.count(key) > 1})
+            raise LossmapError(
+                "a key stands twice in a configuration",
+                where=str(node.start_mark).strip(),
+                observed=twice,
+                expected="each key once",
+                next_command="take one of them out",
+                exit_code=2,
+            )
+        return super().construct_mapping(node, deep)  # type: ignore[no-any-return]
+
+
 @functools.cache
 def _yaml(root: Path, name: str) -> dict[str, Any]:
     with open(root / "workflow" / "config" / name, encoding="utf-8") as handle:
-        return yaml.safe_load(handle)
+        return yaml.load(handle, _Strict)  # noqa: S506 -- a safe loader
 
 
 def load(scale: str | None = None, bench: str = MAIN) -> Layout:

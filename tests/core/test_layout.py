@@ -54,3 +54,14 @@ def test_an_unknown_scale_is_refused() -> None:
     with pytest.raises(LossmapError, match="unknown scale") as refused:
         layout.load("huge")
     assert refused.value.exit_code == 2
+
+
+def test_a_key_that_stands_twice_is_refused_and_a_merged_one_is_not(tmp_path: Path) -> None:
+    folder = tmp_path / "workflow" / "config"
+    folder.mkdir(parents=True)
+    (folder / "twice.yaml").write_text("scales:\n  a: {x: 1}\n  b: {x: 1}\n  a: {x: 2}\n")
+    with pytest.raises(LossmapError, match=r"stands twice[\s\S]*twice.yaml[\s\S]*'a'") as refused:
+        layout._yaml(tmp_path, "twice.yaml")
+    assert refused.value.exit_code == 2
+    (folder / "merged.yaml").write_text("a: &a {x: 1, y: 1}\nb: {<<: *a, x: 2}\n")
+    assert layout._yaml(tmp_path, "merged.yaml")["b"] == {"x": 2, "y": 1}

@@ -15,6 +15,7 @@ rule agreement_study:
         study="|".join(COMPARED),
     params:
         chapter=AGREEMENT,
+        families={name: plan.family(AT, name) for name in {**STAGE5["families"], **AGREEMENT["families"]}},
         gate=layout.stanza(AT, "gates.yaml", "stage5"),
         code=code("agreement_study"),
     benchmark:

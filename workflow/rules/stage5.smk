@@ -1,5 +1,5 @@
 # Stage 5: the bake-off. An arm is a stanza (arms.yaml, families), scored from frozen legs.
-from lossmap.search import plan
+from lossmap.search import arms, plan
 
 STAGE5 = CHAPTERS["stage5"]
 BY = config["scales"][AT.scale]["rerankers"]
@@ -74,6 +74,7 @@ rule stage5_study:
         study="|".join(STUDIED),
     params:
         chapter=STAGE5,
+        families={name: plan.family(AT, name) for name in FAMILIES},
         code=code("stage5_study"),
     benchmark:
         BUILD + "/bench/stage5-{study}.tsv"
@@ -92,7 +93,7 @@ rule pins:
         study="pins|knobs",
     params:
         bench=PINS,
-        arms=plan.chosen(AT, "fusion"),
+        families={name: arms.families(AT, "stage5")[name] for name in plan.PINNED},
         code=code("pins"),
     resources:
         engine=1,

@@ -40,7 +40,8 @@ def pin_arm(at: Layout, stage: str, name: str) -> dict[str, Any]:
 
 def run(at: Layout, stage: str, *families: str) -> dict[str, Any]:
     """{rows}: every fusion of ``families`` over this bench's text and HNSW legs, the control on every query, the
-    others on every EVERY-th; then the control over its exact legs, which the engine computes by script.
+    others on every EVERY-th; then the control over its exact legs, which the engine computes by script. An arm that
+    stands in several families is pinned once.
 
     A row: bench, arm, legs, every, rows, queries, mismatches, differences, index_sha256, engine. The live vector clause
     asks the graph for as many neighbours as the frozen leg did.
@@ -52,7 +53,8 @@ def run(at: Layout, stage: str, *families: str) -> dict[str, Any]:
         for arm_id, arm in found[family]["arms"].items():
             if arm["legs"] == EXACT:
                 every = 1 if arm_id == control else EVERY
-                asked.setdefault((arm_id, *GRAPH), (arm_id, {**arm, "legs": GRAPH}, every))
+                before = asked.get((arm_id, *GRAPH), (arm_id, arm, every))
+                asked[arm_id, *GRAPH] = (arm_id, {**arm, "legs": GRAPH}, min(every, before[2]))
         asked.setdefault((control, *EXACT), (control, found[family]["arms"][control], EVERY))
     rows = _undisturbed(bench, list(asked.values()))
     return {

@@ -11,6 +11,8 @@ from lossmap.search import arms
 
 STAGE = "stage5"
 CHAPTERS = (STAGE, "agreement")
+PINNED = ("fusion", "graph", "encoders")
+"""Families whose arms are a fusion and nothing else: the engine can be asked for each of them."""
 
 
 def benches(at: Layout, chapter: str, family: str) -> list[str]:
@@ -25,9 +27,10 @@ def chosen(at: Layout, family: str) -> dict[str, dict[str, Any]]:
 
 
 def family(at: Layout, name: str) -> dict[str, Any]:
-    """control, and arms: id to axis, of a family at this scale."""
+    """control, arms (id to axis) and factor (hashes under test) of a family at this scale."""
     found = arms.families(at, STAGE)[name]
-    return {"control": found["control"], "arms": {arm: found["axes"][arm] for arm in chosen(at, name)}}
+    axes = {arm: found["axes"][arm] for arm in chosen(at, name)}
+    return {"control": found["control"], "arms": axes, "factor": found["factor"]}
 
 
 def asked(at: Layout) -> dict[str, list[str]]:

@@ -43,7 +43,7 @@ def levels(at: Layout, chapter: str) -> dict[str, Any]:
 
 def pinned(at: Layout, chapter: str) -> dict[str, Any]:
     """pins.json: every fusion held against the live engine; raises where one order differs."""
-    report = pins.run(layout.load(at.scale, scores.chapter(at, chapter)["pins"]), chapter)
+    report = pins.run(layout.load(at.scale, scores.chapter(at, chapter)["pins"]), chapter, *plan.PINNED)
     for row in report["rows"]:
         pins.require_pinned(row)
     return report
