@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 from lossmap import canon, layout
 from lossmap.encode import pairs, rerankers
 from lossmap.errors import LossmapError
+from lossmap.judge import qrels
 from lossmap.layout import Layout
 from lossmap.search import legs, plan, rescore
-from lossmap.studies import measure
+from lossmap.studies import groups, judging, measure, reranker_quality, reruns
 
 BENCH = "main/real"
 TEXTS = {"real:m1:000": ("what of alpha", "lookup"), "real:m1:001": ("what of beta", "lookup")}
@@ -113,3 +115,36 @@ def test_scores_of_another_index_are_refused(at: Layout, model: list[list[pairs.
     canon.write_json(at.index_folder / "manifest.json", {"index_sha256": "rebuilt"})
     with pytest.raises(LossmapError, match="another index"):
         measure.ranking(at, plan.stanzas(at)["rrf-30-default.cross50.final12"])
+
+
+@pytest.mark.parametrize(("name", "rule"), [("bm25", "freeze"), ("cross", "rescore")])
+def test_a_leg_of_another_index_is_refused_with_what_mends_it(at: Layout, name: str, rule: str) -> None:
+    planted.leg(at, name, dict.fromkeys(TEXTS, [0]), index="other")
+    with pytest.raises(LossmapError, match="another index") as refusal:
+        legs.of_index(at, name)
+    assert refusal.value.exit_code == 3
+    assert f"./run build/smoke/legs/{BENCH}/{name}.npz --forcerun {rule} --config scale=smoke" in str(refusal.value)
+    assert legs.of_index(at, name, "other").query_ids == list(TEXTS)
+
+
+def test_no_pair_is_scored_over_legs_of_another_index(at: Layout, model: list[list[pairs.Pair]]) -> None:
+    planted.leg(at, "exact", dict.fromkeys(TEXTS, SHOWN["exact"]), index="other")
+    with pytest.raises(LossmapError, match="another index"):
+        rescore.run(at, "cross")
+    assert not at.leg("cross").exists() and not model
+
+
+@pytest.mark.parametrize("reader", [
+    lambda at: reranker_quality.lists(at, 2),
+    lambda at: groups.pool(at, "real", 2),
+    lambda at: list(reruns._sample(at)),
+])  # fmt: skip
+def test_every_reader_of_legs_refuses_those_of_another_index(at: Layout, reader: Callable[[Layout], object]) -> None:
+    for name in ("bm25", "exact", "cross"):
+        planted.leg(at, name, dict.fromkeys(TEXTS, [0, 1]), index="other")
+    judging._save(
+        at, "real", qrels.Coverage((), np.array([], object), np.zeros(1, int), *[np.zeros(0, int)] * 3, {}, 0)
+    )
+    canon.write_json(at.injection("real") / "manifest.json", {"corpus": {"key": "real", "tier": "A"}})
+    with pytest.raises(LossmapError, match="another index"):
+        reader(at)

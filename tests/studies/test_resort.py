@@ -118,15 +118,15 @@ def test_three_fresh_rankings_agree_and_a_moved_score_is_seen(
     (row,) = found["repeat"]
     assert (row["times"], row["lists"], row["rows_that_differ"]) == (3, 160, 0)
     assert 40 * (40 + 40 + 20 + 12) < row["rows"] <= 40 * (40 + 40 + 24 + 12)
-    genuine, asked = stages.frozen, iter(range(100))
+    genuine, asked = legs.of_index, iter(range(100))
 
-    def shaken(place: Layout, name: str, index: str) -> Leg:
+    def shaken(place: Layout, name: str, index: str | None = None) -> Leg:
         leg = genuine(place, name, index)
         moved = leg.scores * np.float32(-1 if name == "cross" and next(asked) else 1)
         return Leg(leg.query_ids, leg.rows, moved, leg.meta)
 
     (bench,) = stages.benches(at, CHAPTER)
-    monkeypatch.setattr(stages, "frozen", shaken)
+    monkeypatch.setattr(legs, "of_index", shaken)
     assert resort.repeat(bench)["rows_that_differ"] > 0
 
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from lossmap import layout
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
+from lossmap.search import legs as frozen
 from lossmap.search import pin
 
 Stanza = dict[str, Any]
@@ -23,7 +24,7 @@ FUSION = ("rank_constant", "normalization", "combination", "weights")
 COUNTS = ("size", "leg_depth", "rank_constant", "pool", "per_file", "final")
 KEYS = ("mode", "legs", *COUNTS, *FUSION, "rerank", "pin")
 FAMILY = ("control", "arms", "defaults", "factor")
-RERANKERS = ("cross", "bi")
+RERANKERS = frozen.RESCORED
 PAIRS = 50
 SIZE = 48
 RANK_CONSTANTS = (1, 10_000)

@@ -17,6 +17,7 @@ from opensearchpy import OpenSearch, OpenSearchException
 from lossmap import canon, progress
 from lossmap.errors import LossmapError
 from lossmap.index.vectors import Vectors
+from lossmap.layout import Layout
 from lossmap.search import bodies
 from lossmap.transcript import Query
 
@@ -24,6 +25,8 @@ BATCH = 8
 IN_FLIGHT = 2
 GEMM = 128
 MARGIN = 1e-5
+RESCORED = ("cross", "bi")
+"""Re-rankers, whose scores are frozen as legs (search/rescore)."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,30 @@ def save(path: Path, leg: Leg) -> None:
 def load(path: Path) -> Leg:
     with np.load(path) as data:
         return Leg(data["query_ids"].tolist(), data["rows"], data["scores"], json.loads(str(data["meta"])))
+
+
+def of_index(at: Layout, name: str, index: str | None = None) -> Leg:
+    """The frozen leg of ``at``, or the frozen scores of a re-ranker, over the index of sha256 ``index``: the present
+    one where none is named. Raises where the file is absent, and (exit 3) where it was frozen over another index.
+    """
+    path = at.leg(name)
+    rule, end = ("rescore" if name in RESCORED else "freeze"), f"--config scale={at.scale}"
+    target = path.relative_to(at.root)
+    if not path.exists():
+        raise LossmapError("a leg has not been frozen", where=path, next_command=f"./run {target} {end}")
+    leg = load(path)
+    expected = index or canon.read_json(at.index_folder / "manifest.json")["index_sha256"]
+    if leg.meta.get("index_sha256") != expected:
+        raise LossmapError(
+            "a leg was frozen over another index",
+            where=path,
+            observed=leg.meta.get("index_sha256"),
+            expected=expected,
+            # The target stands first: --forcerun would take it for a rule.
+            next_command=f"./run {target} --forcerun {rule} {end}",
+            exit_code=3,
+        )
+    return leg
 
 
 def pad(hits: Sequence[tuple[Sequence[int], Sequence[float]]], depth: int) -> tuple[np.ndarray, np.ndarray]:

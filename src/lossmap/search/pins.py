@@ -95,7 +95,8 @@ def _held(bench: Bench, clauses: Clauses, name: str, arm: Stanza, every: int) ->
     """The arm's offline order against the live one on every ``every``-th query."""
     chosen, rows = range(0, len(bench.queries), every), min(arm["size"], ROWS)
     depth = arm.get("leg_depth", arm["size"])
-    frozen = [whole(_frozen(bench, leg), depth) for leg in arm["legs"]]
+    index = bench.manifest["index_sha256"]
+    frozen = [whole(legs.of_index(bench.at, leg, index), depth) for leg in arm["legs"]]
     requests = {bench.queries[i].query_id: clauses.request(arm, i) for i in chosen}
     offline = {bench.queries[i].query_id: pin.engine_order(pipeline.fused(arm, frozen, i))[:rows] for i in chosen}
     pipeline_name = pin.ensure_pipeline(bench.live.client, arm)
@@ -109,23 +110,9 @@ def _held(bench: Bench, clauses: Clauses, name: str, arm: Stanza, every: int) ->
         "queries": compared,
         "mismatches": len(differences),
         "differences": [vars(d) for d in differences[:SHOWN]],
-        "index_sha256": bench.manifest["index_sha256"],
+        "index_sha256": index,
         "engine": bench.manifest["engine"],
     }
-
-
-def _frozen(bench: Bench, name: str) -> Leg:
-    leg = legs.load(bench.at.leg(name))
-    if leg.meta["index_sha256"] != bench.manifest["index_sha256"]:
-        raise LossmapError(
-            "a leg was frozen over another index than the one that is live",
-            where=bench.at.leg(name),
-            observed=leg.meta["index_sha256"],
-            expected=bench.manifest["index_sha256"],
-            next_command=f"./run lossmap freeze {name} --scale {bench.at.scale}",
-            exit_code=3,
-        )
-    return leg
 
 
 def whole(leg: Leg, depth: int) -> Leg:

@@ -21,7 +21,7 @@ from lossmap.search.legs import Leg
 def run(at: Layout, by: str) -> dict[str, Any]:
     """The rule: the scores of re-ranker ``by`` (config.yaml, rerankers) as a leg whose order is no ranking."""
     reranker = rerankers.get(at.config["scales"][at.scale]["rerankers"][by])
-    shown = candidates(plan.shown_to(at, at.bench, by), lambda name: legs.load(at.leg(name)))
+    shown = candidates(plan.shown_to(at, at.bench, by), lambda name: legs.of_index(at, name))
     queries, rows = vectors.queries(at), table.load(at.index_folder)
     wanted = [sorted(shown.get(query.query_id, ())) for query in queries]
     asked = [(query.text, rows[row].text) for query, chosen in zip(queries, wanted) for row in chosen]

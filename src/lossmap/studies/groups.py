@@ -70,7 +70,7 @@ def pool(at: Layout, key: str, depth: int) -> Pool:
     row_of = {doc_id: row for row, doc_id in enumerate(ids)}
     asked = [query.query_id for query in vectors.queries(at)]
     places = [place for place, query_id in enumerate(asked) if query_id in judged]
-    found = [legs.load(at.leg(name)) for name in ("bm25", "exact")]
+    found = [legs.of_index(at, name) for name in ("bm25", "exact")]
     for leg in found:
         _require_same(at, leg.query_ids, asked)
     lexical, dense = ([leg.top(place, depth) for place in places] for leg in found)

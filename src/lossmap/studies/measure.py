@@ -16,7 +16,7 @@ from lossmap.judge import evaluate, intervals, measures, qrels, runs
 from lossmap.judge.evaluate import Evaluation
 from lossmap.judge.qrels import Graded, RelevancePolicy
 from lossmap.layout import Layout
-from lossmap.search import arms, legs, pin, pipeline, staged
+from lossmap.search import arms, legs, pin, pipeline, rerank, staged
 from lossmap.studies import ann, judging
 
 SCHEMA_VERSION = 1
@@ -47,37 +47,16 @@ def ranking(at: Layout, arm: Mapping[str, Any]) -> dict[str, list[tuple[str, flo
     The score of a list that was re-ranked or diversified is its place: two scales of score never meet in one list.
     """
     rows = table.load(at.index_folder)
-    doc_ids, frozen = table.doc_ids(rows), {name: _leg(at, name) for name in arm["legs"]}
+    doc_ids, frozen = table.doc_ids(rows), {name: legs.of_index(at, name) for name in arm["legs"]}
     if not staged.of(arm):
         ranked = pipeline.rank(arm, frozen)
         return {query_id: [(doc_ids[row], score) for row, score in hits] for query_id, hits in ranked.items()}
-    scores = _leg(at, arm["rerank"]["by"]) if "rerank" in arm else None
+    scores = legs.of_index(at, arm["rerank"]["by"]) if "rerank" in arm else None
     final = staged.rank(arm, frozen, scores, lambda row: rows[row].file_uuid)[-1][1]
     return {
-        query_id: [(doc_ids[row], float(len(chosen) - place)) for place, row in enumerate(chosen)]
+        query_id: [(doc_ids[row], score) for row, score in rerank.positional(chosen)]
         for query_id, chosen in final.items()
     }
-
-
-def _leg(at: Layout, name: str) -> legs.Leg:
-    """A frozen leg of the present index; refused where it is absent or was frozen over another one."""
-    if not at.leg(name).exists():
-        raise LossmapError(
-            "a leg has not been frozen",
-            where=at.leg(name),
-            next_command=f"./run {at.leg(name).relative_to(at.root)} --config scale={at.scale}",
-        )
-    leg, expected = legs.load(at.leg(name)), canon.read_json(at.index_folder / "manifest.json")["index_sha256"]
-    if leg.meta["index_sha256"] != expected:
-        raise LossmapError(
-            "a leg was frozen over another index",
-            where=at.leg(name),
-            observed=leg.meta["index_sha256"],
-            expected=expected,
-            next_command=f"./run --forcerun freeze {at.leg(name).relative_to(at.root)} --config scale={at.scale}",
-            exit_code=3,
-        )
-    return leg
 
 
 def measure(at: Layout, arm_id: str, arm: Mapping[str, Any], out: Path, options: Options = Options()) -> dict[str, Any]:
@@ -163,7 +142,7 @@ def _document(
         "index": index_block(manifest),
         "ann": ann.of_arm(at, arm),
         "legs": {name: canon.file_sha256(at.leg(name)) for name in arm["legs"]},
-        **({"reranker": _leg(at, arm["rerank"]["by"]).meta["reranker"]} if "rerank" in arm else {}),
+        **({"reranker": legs.of_index(at, arm["rerank"]["by"]).meta["reranker"]} if "rerank" in arm else {}),
         "hashes": {
             **evaluate.hashes(judged),
             "index": manifest["index_sha256"],

@@ -17,6 +17,7 @@ from lossmap.errors import LossmapError
 from lossmap.judge import decompose, intervals, runs
 from lossmap.judge.decompose import Floats
 from lossmap.layout import Layout
+from lossmap.search import legs as frozen
 from lossmap.search import staged
 from lossmap.studies import compare, stages
 from lossmap.studies.stages import Bench, Lists
@@ -60,7 +61,7 @@ def rerankers(at: Layout, chapter: str, bench: Bench) -> list[str]:
 def with_reranker(bench: Bench, by: str) -> Bench:
     """The bench with another re-ranker's scores in the place of the shipped arm's."""
     index = next(iter(bench.legs.values())).meta["index_sha256"]
-    legs = bench.legs if by in bench.legs else {**bench.legs, by: stages.frozen(bench.at, by, index)}
+    legs = bench.legs if by in bench.legs else {**bench.legs, by: frozen.of_index(bench.at, by, index)}
     arm = {**bench.arm, "rerank": {**bench.arm["rerank"], "by": by}}
     return replace(bench, arm_id=_id_of(bench, by), arm=arm, legs=legs)
 

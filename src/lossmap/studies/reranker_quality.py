@@ -81,7 +81,7 @@ def _source(of: Reranker) -> dict[str, Any]:
 
 def lists(at: Layout, depth: int) -> Lists:
     """The lists of one bench to ``depth``."""
-    rows, leg = table.load(at.index_folder), legs.load(at.leg(LEG))
+    rows, leg = table.load(at.index_folder), legs.of_index(at, LEG)
     ids = table.doc_ids(rows)
     run = {}
     for i, query_id in enumerate(leg.query_ids):

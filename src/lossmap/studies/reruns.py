@@ -85,7 +85,7 @@ def _scored_again(at: Layout, bench: str) -> dict[str, Any]:
 
 def _sample(at: Layout) -> Iterator[Pair]:
     """The first pairs of the frozen scores."""
-    leg, rows, queries = legs.load(at.leg(BY)), table.load(at.index_folder), vectors.queries(at)
+    leg, rows, queries = legs.of_index(at, BY), table.load(at.index_folder), vectors.queries(at)
     found = ((i, row) for i, chosen in enumerate(leg.rows.tolist()) for row in chosen if row >= 0)
     for _, (i, row) in zip(range(SAMPLE), found):
         yield queries[i].text, rows[row].text

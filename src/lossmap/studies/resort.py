@@ -14,7 +14,7 @@ import numpy as np
 
 from lossmap.judge import decompose, intervals, runs
 from lossmap.layout import Layout
-from lossmap.search import pipeline, rerank, staged
+from lossmap.search import legs, pipeline, rerank, staged
 from lossmap.search.diversity import diversity_sample
 from lossmap.search.legs import Leg
 from lossmap.studies import stages
@@ -184,7 +184,7 @@ def repeat(bench: Bench) -> dict[str, int]:
     index = next(iter(bench.legs.values())).meta["index_sha256"]
     lists = []
     for _ in range(TIMES):
-        loaded = {name: stages.frozen(bench.at, name, index) for name in bench.legs}
+        loaded = {name: legs.of_index(bench.at, name, index) for name in bench.legs}
         lists.append(_ranked(bench, loaded))
     differing = sum(
         left != right

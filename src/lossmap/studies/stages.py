@@ -115,25 +115,10 @@ def _open(at: Layout, key: str, document: Mapping[str, Any], doc_ids: list[str],
         judged=qrels.grade(corpus.coverage).qrels,
         arm_id=arm["id"],
         arm=arm,
-        legs={name: frozen(at, name, document["hashes"]["index"]) for name in names},
+        legs={name: legs.of_index(at, name, document["hashes"]["index"]) for name in names},
         doc_ids=doc_ids,
         files=files,
     )
-
-
-def frozen(at: Layout, name: str, index: str) -> Leg:
-    """A leg over the index that the arm was scored on; exit 3 on another one."""
-    leg = legs.load(at.leg(name))
-    if leg.meta.get("index_sha256") != index:
-        raise LossmapError(
-            "a leg belongs to another index than the arm's",
-            where=at.leg(name),
-            observed=leg.meta.get("index_sha256"),
-            expected=index,
-            next_command=f"./run --forcerun freeze {at.leg(name)}",
-            exit_code=3,
-        )
-    return leg
 
 
 def require_run(folder: Path, lists: Lists) -> None:
