@@ -92,6 +92,17 @@ def test_a_corpus_that_was_not_obtained_is_named_and_decides_nothing(at: Layout)
     assert found["candidates"] == [] and passed(found, "every", "strict") == []
 
 
+@pytest.mark.parametrize("lost", BENCHES)
+def test_half_a_pair_adopts_nothing_and_says_why(at: Layout, lost: str) -> None:
+    whole = adoption.study(at, "agreement")
+    assert {row["note"] for row in whole["candidates"]} == {None}
+    bakeoff.lack(at, lost)
+    found = adoption.study(at, "agreement")
+    assert passed(found, "pair", "strict") == passed(found, "pair", "with_intervals") == []
+    assert passed(found, "every", "strict") == [SIXTY]
+    assert {row["note"] for row in found["candidates"]} == {adoption.NO_PAIR}
+
+
 def test_no_evidence_is_no_adoption() -> None:
     assert adoption.verdict([{"role": "up", "strict": True}], "strict") == {
         "up": True,

@@ -169,6 +169,14 @@ def test_the_matrix_survives_missing_corpora(at: Layout) -> None:
     assert found["families"][0]["corpora"] == [] and not any(found[part] for part in agreement.PARTS)
 
 
+def test_a_third_corpus_does_not_take_the_place_of_one_of_the_pair(at: Layout) -> None:
+    assert agreement.matrix(at, "agreement")["families"][0]["notes"] == {"all": None, "lookup": None}
+    bakeoff.lack(at, "v6/made")
+    found = agreement.matrix(at, "agreement")
+    assert len(of(found, "pairs")) == 1 and found["sided"] == found["further"] == []
+    assert found["families"][0]["notes"]["all"] == agreement.NO_PAIR
+
+
 def test_a_corpus_of_a_lower_tier_marks_what_rests_on_it(at: Layout) -> None:
     bakeoff.score(at, "third", THIRD, tier="B")
     found = agreement.matrix(at, "agreement")

@@ -26,13 +26,15 @@ RULES = {
     "protected": "no measure of {query_class} may fall on any corpus",
 }
 VERDICTS = tuple(gate.RISES)
+NO_PAIR = "the corpora of the family's first two benches were not both obtained: over the pair nothing is adopted"
 
 
 def study(at: Layout, chapter: str) -> dict[str, Any]:
     """adoption.json: every arm of the gate's families, its verdicts over ``pair`` and ``every``, and what is adopted.
 
     ``pair``: the corpora of the first two benches of a family, as the seed had two; ``every``: all benches of the
-    family in any chapter. A family whose corpora could not be had has no candidate. ``tally``: of how many arms
+    family in any chapter. A family whose corpora could not be had has no candidate; where one of the pair could not,
+    ``pair`` accepts nothing and the candidate's ``note`` says so. ``tally``: of how many arms
     each side of the gate holds, one row a family, scope and verdict.
     """
     spec = layout.stanza(at, "gates.yaml", GATE)
@@ -80,7 +82,7 @@ def _family(at: Layout, name: str, spec: Mapping[str, Any]) -> list[dict[str, An
     found = paired.family(at, name, asked)
     corpora = paired.corpora(at, found)
     cards = [paired.card(corpus) for corpus in corpora]
-    two = [card["corpus"] for card in cards if card["bench"] in plan.benches(at, plan.STAGE, name)[:2]]
+    two = paired.pair(corpora, plan.benches(at, plan.STAGE, name))
     rows = contrasts(found, corpora, [spec["up"]["class"], *spec["protected"]])
     scopes = {PAIR: two, EVERY: [card["corpus"] for card in cards]}
     return [_candidate(found, arm, spec, rows[arm], scopes) for arm in found.arms] if corpora else []
@@ -115,6 +117,7 @@ def _candidate(
         "axis": asked.arms[arm],
         "verdicts": {scope: {v: verdict(decided, v) for v in VERDICTS} for scope, decided in found.items()},
         "up": [row for row in every if row["role"] == "up"],
+        "note": None if scopes[PAIR] else NO_PAIR,
         "rejected_by": [
             {"verdict": v, "in_pair": row["corpus"] in scopes[PAIR], **row}
             for v in VERDICTS

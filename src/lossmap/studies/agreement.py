@@ -18,6 +18,7 @@ CLASSES = ("all", "lookup")
 COLLAPSE = "combination"
 """The axis of the geometric and the harmonic mean: nil where one leg finds nothing, which every corpus notices."""
 NOT_PRINTED = "the deltas of its arms are not printed"
+NO_PAIR = "the first two corpora were not both obtained, or do not both ask this class: nothing to adjudicate"
 PARTS = ("pairs", "arms", "sided", "further", "picks")
 Sets = dict[str, list[Arm]]
 Parts = dict[str, list[dict[str, Any]]]
@@ -119,7 +120,8 @@ def matrix(at: Layout, chapter: str) -> dict[str, Any]:
     Families and their benches stand in config.yaml under the chapter; every row names its family and class. Corpora are
     resampled apart, those that share meetings too. ``pairs``: one row a pair of corpora. ``arms``: one an arm and
     corpus. ``sided``: one an arm on which the first two corpora disagree and further corpus. ``further``: one a further
-    corpus, with how many of these arms it sides over. ``picks``: one a corpus, with the arm it would pick.
+    corpus, with how many of these arms it sides over; where one of the first two is missing neither has a row, and the
+    ``notes`` of the family say so. ``picks``: one a corpus, with the arm it would pick.
     """
     families = at.config["scales"][at.scale]["chapters"][chapter]["families"]
     found = [_matrix(at, name, plan.benches(at, chapter, name)) for name in families]
@@ -142,15 +144,22 @@ def _matrix(at: Layout, name: str, benches: Sequence[str]) -> tuple[dict[str, An
         "corpora": [_source(corpus) for corpus in corpora],
         "not_obtained": paired.not_obtained(at, asked),
     }
-    return head, [_agreed(asked, corpora, query_class) for query_class in CLASSES]
+    two = paired.pair(corpora, benches)
+    found = {query_class: _agreed(asked, corpora, query_class, two) for query_class in CLASSES}
+    # Corpora that moved up into the place of a missing one are no pair that anybody declared.
+    notes = {query_class: None if parts["between"] else NO_PAIR for query_class, parts in found.items()}
+    return {**head, "notes": notes}, list(found.values())
 
 
 def _source(corpus: Stack) -> dict[str, Any]:
     return {**paired.card(corpus), "queries": len(corpus.query_ids), "meetings": len(set(corpus.groups))}
 
 
-def _agreed(asked: Family, corpora: Sequence[Stack], query_class: str) -> Parts:
-    """The rows of one family and class, by the name of their list."""
+def _agreed(asked: Family, corpora: Sequence[Stack], query_class: str, two: Sequence[str]) -> Parts:
+    """The rows of one family and class, by the name of their list.
+
+    ``two``: the declared pair, between whose corpora the others adjudicate; ``between`` is empty where they cannot.
+    """
     cards = {card["corpus"]: card for card in map(paired.card, corpora)}
     found = zip(map(paired.card, corpora), (paired.drawn(corpus, query_class, [MEASURE]) for corpus in corpora))
     drawn = {card["corpus"]: deltas for card, deltas in found if deltas is not None}
@@ -165,8 +174,10 @@ def _agreed(asked: Family, corpora: Sequence[Stack], query_class: str) -> Parts:
         }
         for row in resampled.matrix(drawn, len(arms))
     ]
-    sided = [row for split in resampled.adjudicate(drawn, arms) for row in _sided(split, cards)]
+    between = list(two) if two and list(drawn)[:2] == list(two) else []
+    sided = [row for split in (resampled.adjudicate(drawn, arms) if between else []) for row in _sided(split, cards)]
     return {
+        "between": [{"corpus": key} for key in between],
         "pairs": pairs,
         "arms": [
             {**head, **_arm_row(arm, place, key, drawn[key]), **cards[key]}
@@ -175,7 +186,7 @@ def _agreed(asked: Family, corpora: Sequence[Stack], query_class: str) -> Parts:
         ],
         "sided": [{**head, **row} for row in sided],
         "further": [
-            {**head, **_further(key, sided), **_tiers(cards, [*list(drawn)[:2], key])} for key in list(drawn)[2:]
+            {**head, **_further(key, sided), **_tiers(cards, [*between, key])} for key in list(drawn)[2:] if between
         ],
         "picks": [{**head, **(agreement.winner(arms, key) or {}), **cards[key]} for key in drawn if arms],
     }

@@ -38,6 +38,13 @@ def card(corpus: Stack) -> dict[str, Any]:
     return {"bench": first.bench, **first.head, "tier": transcript.worst(tiers)}
 
 
+def pair(corpora: Sequence[Stack], benches: Sequence[str]) -> list[str]:
+    """The corpora of the first two of ``benches``; none where either could not be had: one corpus is no pair."""
+    found = [card(corpus) for corpus in corpora]
+    two = [each for each in found if each["bench"] in benches[:2]]
+    return [each["corpus"] for each in two] if len({each["bench"] for each in two}) == 2 else []
+
+
 def drawn(corpus: Stack, query_class: str, measures: Sequence[str]) -> resampled.Deltas | None:
     """Deltas of the queries of a class, arm by arm, and of each arm its ``measures``; None without a query."""
     keep = dict(corpus.parts()).get(query_class)
