@@ -34,6 +34,8 @@ BI = {
     "rrf-30-default.bi30.files4.final12": {**ARM, "rerank": {"by": "bi", "pairs": 30}},
     "rrf-30-default.bi30.final12": {**PARTS["rrf-30-default.cross30.final12"], "rerank": {"by": "bi", "pairs": 30}},
 }
+WIDE = "rrf-30-default-size96.cross30.files4.final12"
+WIDER: dict[str, Any] = {**ARM, "size": 96, "leg_depth": 96}
 CLASSES = ("lookup", "multi_file")
 QUERIES = {f"{KEY}:m{number % 6}:{number:02d}": CLASSES[number % 2] for number in range(40)}
 
@@ -49,7 +51,7 @@ def make(root: Path, patch: pytest.MonkeyPatch, benches: tuple[str, ...] = (BENC
     rows = _documents(bench)
     _judgements(bench, rows, rng)
     _legs(bench, rows, rng)
-    for arm_id, arm in (PARTS | BI).items():
+    for arm_id, arm in (PARTS | BI | {WIDE: WIDER}).items():
         write_arm(bench, arm_id, arm, rows)
     return at
 

@@ -10,6 +10,7 @@ from typing import Any
 import bakeoff
 import pytest
 
+from lossmap import canon
 from lossmap.cli import agreement as verb
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
@@ -116,3 +117,13 @@ def test_what_is_no_manifest_is_misuse(tmp_path: Path, text: str | None, said: s
     with pytest.raises(LossmapError, match=said) as no:
         manifest.load(tmp_path / "m.json")
     assert no.value.exit_code == 2
+
+
+def test_our_own_runs_carry_hashes_and_those_of_others_need_not(at: Layout) -> None:
+    asked = manifest.emitted(at)
+    for path in (at.root / asked["runs_root"]).rglob("metrics.json"):
+        document = canon.read_json(path)
+        canon.write_json(path, {**document, "hashes": {}})
+    assert "does not carry the hash query_ids" in refused(asked, at)
+    foreign = {key: value for key, value in asked.items() if key != "hashed"}
+    assert len(manifest.study(foreign, at.root / asked["runs_root"])["arms"]) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import staged_bench
 from staged_bench import CHAPTER, of
 
 from lossmap import layout
+from lossmap.errors import LossmapError
 from lossmap.index import table
 from lossmap.layout import Layout
 from lossmap.search import diversity, legs, pipeline
@@ -88,7 +90,7 @@ def test_a_scale_that_asks_no_wide_arm_has_no_row_of_it(at: Layout) -> None:
 
 def test_without_a_tail_nothing_floats(at: Layout) -> None:
     (bench,) = stages.benches(at, CHAPTER)
-    row, _ = resort._examine(bench, {**staged_bench.ARM, "rerank": {"by": "cross", "pairs": 40}})
+    row, _ = resort._examine(replace(bench, arm={**staged_bench.ARM, "rerank": {"by": "cross", "pairs": 40}}))
     assert row["tail"]["lists_with_a_tail"] == row["tail"]["resorted"]["rows"] == 0
     assert row["scale"]["tail_greatest"] is None and row["resorted"]["orders_changed"]["12"] > 0
 
@@ -135,3 +137,13 @@ def test_a_bench_that_could_not_be_had_gives_no_row(tmp_path: Path, monkeypatch:
     staged_bench.not_obtained(at, "other/demo")
     found = resort.study(at, CHAPTER)
     assert [found[part] for part in ("rows", "scores", "repeat")] == [[], [], []]
+
+
+def test_the_wide_arm_has_its_own_id_and_is_as_it_was_scored(at: Layout, found: dict[str, Any]) -> None:
+    assert [row["arm"] for row in found["rows"]] == [staged_bench.SHIPPED, staged_bench.WIDE]
+    assert {row["arm"] for row in of(found["scores"], size=96)} == {staged_bench.WIDE}
+    bench = layout.load(at.scale, staged_bench.BENCH)
+    staged_bench.write_arm(bench, staged_bench.WIDE, staged_bench.ARM, table.load(bench.index_folder))
+    with pytest.raises(LossmapError, match="scored with other lists") as refusal:
+        resort.study(at, CHAPTER)
+    assert refusal.value.exit_code == 3 and "score_stage5_" in str(refusal.value)

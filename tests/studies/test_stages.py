@@ -136,3 +136,13 @@ def test_the_hash_of_the_index_is_the_arms(at: Layout) -> None:
     assert {leg.meta["index_sha256"] for bench in stages.benches(at, CHAPTER) for leg in bench.legs.values()} == {
         planted.HASHES["index"]
     }
+
+
+def test_what_scores_an_arm_again_is_its_own_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = staged_bench.make(tmp_path, monkeypatch)
+    folder = staged_bench.folder(at)
+    with pytest.raises(LossmapError, match="with other lists") as refusal:
+        stages.require_run(at, folder, {"demo:m0:00": ["nothing"]})
+    target = f"build/tiny/stages/stage5/scored/{staged_bench.BENCH}/{staged_bench.SHIPPED}/metrics.json"
+    wanted = f"./run {target} --forcerun score_stage5_{staged_bench.SHIPPED} --config scale=tiny"
+    assert wanted in str(refusal.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from lossmap import canon, layout
+from lossmap.cli import rerank
 from lossmap.encode import rerankers
 from lossmap.errors import LossmapError
 from lossmap.studies import checkpoints, groups, train, tune
@@ -218,3 +220,14 @@ def test_an_export_that_is_not_its_source_is_refused(at: layout.Layout, tmp_path
         base.model.classifier.bias += 0.01
     with pytest.raises(LossmapError, match="not the one that was trained"):
         export.parity(base.model, tmp_path, 64, work.held.pairs[:20])
+
+
+@pytest.mark.parametrize(("ready", "code"), [(True, 0), (False, 10)])
+def test_only_a_missing_torch_has_the_exit_code_that_installs_it(
+    ready: bool, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train, "ready", lambda name: ready)
+    options = argparse.Namespace(ready=True, name="any", scale="smoke")
+    assert rerank._train(options) == code
+    rule = (Path(rerank.__file__).parents[3] / "workflow/rules/rerank.smk").read_text()
+    assert f"--ready {{SCALED}} || {{{{ [ $? -eq {rerank.NEEDS_TORCH} ] && ./run hub; }}}})" in rule

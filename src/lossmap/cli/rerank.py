@@ -7,6 +7,9 @@ from typing import Any
 
 from lossmap.cli.verbs import layout_of, scaled, show, verb_of
 
+NEEDS_TORCH = 10
+"""Exit code of ``train --ready`` that no failure has: only this one is mended by an installation."""
+
 
 def declare(verbs: Any) -> None:
     listed = verb_of(verbs, "rerankers", _rerankers, "the re-rankers, whether each can score here, and the reason")
@@ -15,7 +18,9 @@ def declare(verbs: Any) -> None:
     train = scaled(verbs, "train", _train, "a cross-encoder by its recipe, where the cache has none; its card")
     train.add_argument("name")
     train.add_argument("--chapter", default="stage5")
-    train.add_argument("--ready", action="store_true", help="train nothing; exit 1 where torch is missing and needed")
+    train.add_argument(
+        "--ready", action="store_true", help=f"train nothing; exit {NEEDS_TORCH} where torch is missing and needed"
+    )
 
 
 def _rerankers(o: argparse.Namespace) -> None:
@@ -30,6 +35,6 @@ def _train(o: argparse.Namespace) -> int:
     from lossmap.studies import train
 
     if o.ready:
-        return int(not train.ready(o.name))
+        return 0 if train.ready(o.name) else NEEDS_TORCH
     show({"folder": str(train.run(layout_of(o), o.chapter, o.name))})
     return 0

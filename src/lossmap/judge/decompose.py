@@ -77,7 +77,13 @@ class Decomposition:
 def decompose(qrels: Judged, stages: Sequence[Stage]) -> Decomposition:
     """Score the lists that ``stages`` hand on, in their order. Raises on no stage and on a list with a repetition."""
     if not stages:
-        raise LossmapError("there is no stage to take apart", observed=0, expected="one ranking or more", exit_code=2)
+        raise LossmapError(
+            "there is no stage to take apart",
+            observed=0,
+            expected="one ranking or more",
+            next_command="give the arm two legs in workflow/config/arms.yaml, then ./run results/stage5",
+            exit_code=2,
+        )
     ids = tuple(sorted(qrels))
     gold = [{doc for doc, grade in qrels[query_id].items() if grade > 0} for query_id in ids]
     held = [_held(name, ranking, ids, gold) for name, ranking in stages]
@@ -110,6 +116,7 @@ def _held(name: str, ranking: Ranking, ids: Sequence[str], gold: Sequence[set[An
                 where=f"{name}, {query_id}",
                 observed=f"{twice} {times} times",
                 expected="every document once: its second place would be scored as well",
+                next_command="./run results/stage5 --forcerun freeze rescore",
             )
         held.append(relevant & seen)
     return held
@@ -231,7 +238,12 @@ def oracle(values: Floats, names: Sequence[str], groups: Sequence[str] | None = 
     ranking is above every other. ``groups``: the cluster of each query. Raises where there is nothing to choose.
     """
     if values.shape[1] < 2 or not len(values):
-        raise LossmapError("nothing to choose between", observed=values.shape, expected="a query, two rankings or more")
+        raise LossmapError(
+            "nothing to choose between",
+            observed=values.shape,
+            expected="a query, two rankings or more",
+            next_command="./run results/stage5 --forcerun stage5_study",
+        )
     means, best = values.mean(axis=0), values.max(axis=1)
     constant = int(means.argmax())
     estimate = intervals.means_with_intervals(np.column_stack([best, best - values[:, constant]]), groups)

@@ -65,6 +65,7 @@ def _two(legs: Mapping[str, Membership]) -> tuple[Membership, Membership]:
             "the taxonomy tells two legs apart",
             observed=", ".join(legs) or "no leg",
             expected="the leg that proposed the list, then the leg that votes on it",
+            next_command="give the arm two legs in workflow/config/arms.yaml, then ./run results/stage5",
             exit_code=2,
         )
     first, second = (

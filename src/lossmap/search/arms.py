@@ -107,10 +107,21 @@ def check(arm: Mapping[str, Any], legs: Mapping[str, Mapping[str, Any]], where: 
     for key in COUNTS:
         if key in arm and not _count(arm[key]):
             _refuse(f"{key} is no count", where, arm[key], "a whole number of at least 1")
+    _check_cuts(arm, where)
     _check_legs(arm, legs, where)
     check_fusion(arm, where)
     if "rerank" in arm:
         _check_rerank(arm["rerank"], where)
+
+
+def _check_cuts(arm: Mapping[str, Any], where: str) -> None:
+    """A cut that asks for more rows than it is given would cut nothing, under an id that says it did."""
+    given = "size"
+    for cut in ("pool", "final"):
+        if cut in arm:
+            if arm[cut] > arm[given]:
+                _refuse(f"{cut} exceeds {given}", where, arm[cut], f"at most {arm[given]}")
+            given = cut
 
 
 def _count(value: Any) -> bool:

@@ -10,7 +10,6 @@ from lossmap.errors import LossmapError
 from lossmap.layout import Layout
 from lossmap.search import arms, pin
 
-MODES = {"keyword": ("text",), "semantic": ("dense",), "hybrid": ("text", "dense")}
 KNOBS = ("size", "leg_depth", "rank_constant")
 FUSION_OPTIONS = {
     "rank_constant": "rank_constant",
@@ -32,7 +31,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--arm", help="a stanza of workflow/config/arms.yaml; the other options move its knobs")
     verb.add_argument("--chapter", default="stage1", help="the chapter whose stanzas --arm names (default stage1)")
     verb.add_argument("--stage", choices=["retrieve"], default="retrieve", help="retrieve: the candidate pool")
-    verb.add_argument("--search-mode", choices=sorted(MODES))
+    verb.add_argument("--search-mode", choices=sorted(arms.MODES))
     verb.add_argument("--scope", choices=["corpus", "gold-files"])
     verb.add_argument("--dense", choices=["exact", "hnsw"])
     verb.add_argument("--filter", choices=["inside", "beside"], help="where the file filter stands in an hnsw leg")
@@ -157,7 +156,7 @@ def _refuse_unused(base: dict[str, Any], options: argparse.Namespace) -> None:
 def _described(at: Layout, options: argparse.Namespace) -> dict[str, Any]:
     mode = options.search_mode or "hybrid"
     kinds = {"text": "text", "dense": options.dense or "exact"}
-    legs = [_leg(at, kinds[part], options) for part in MODES[mode]]
+    legs = [_leg(at, kinds[part], options) for part in arms.MODES[mode]]
     stanza: dict[str, Any] = {"mode": mode, "legs": legs, "size": 48}
     return {**stanza, "leg_depth": 48, "rank_constant": 30} if mode == "hybrid" else stanza
 

@@ -22,7 +22,7 @@ def reordered(rows: Sequence[int], scores: Mapping[int, float], pairs: int, wher
             where=where,
             observed=f"{len(absent)} of {len(head)} rows, the first {absent[0]}",
             expected="a frozen score for every pair of query and row",
-            next_command="freeze the re-ranker's scores over this bench again",
+            next_command="./run results/stage5 --forcerun rescore",
             exit_code=3,
         )
     return sorted(head, key=lambda row: -scores[row]) + list(rows[pairs:])

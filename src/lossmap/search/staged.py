@@ -57,7 +57,7 @@ def _reranked(lists: Lists, spec: Mapping[str, Any], reranker: Leg | None) -> Li
             "an arm re-ranks and was given no scores",
             observed=dict(spec),
             expected=f"the frozen leg {spec['by']}",
-            next_command="freeze the re-ranker's scores over this bench first",
+            next_command="./run results/stage5 --forcerun rescore",
         )
     scores = dict(scored(reranker))
     return {

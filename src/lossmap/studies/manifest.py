@@ -1,9 +1,9 @@
 """The published script on corpus agreement: families of arms from a manifest, their deltas from metrics.json.
 
 A manifest is data: ``runs_root``, ``measure``, and ``families``, each a ``control`` {name, run}, ``stage``,
-``query_set`` and ``arms`` [{name, run, axis}]. A ``run`` is a folder with a metrics.json below ``runs_root``, or a list
-of such folders where every corpus has its own. ``corpora`` names the two that are compared; without it the runs of a
-control must name two.
+``query_set`` and ``arms`` [{name, run, axis}]. A ``run`` is a folder with a metrics.json below ``runs_root``, or a
+list of such folders where every corpus has its own. ``hashed`` refuses runs without hashes: those of this checkout
+have them. ``corpora`` names the two that are compared; without it the runs of a control must name two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def emitted(at: Layout) -> dict[str, Any]:
     benches = {name: plan.benches(at, plan.STAGE, name)[:2] for name in FAMILIES}
     root = at.stage(plan.STAGE).relative_to(at.root) / "scored"
     families = [_family(at, name, asked) for name, asked in benches.items() if len(asked) == 2]
-    return {"runs_root": root.as_posix(), "measure": MEASURE, "families": families}
+    return {"runs_root": root.as_posix(), "measure": MEASURE, "hashed": True, "families": families}
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _arms(manifest: Mapping[str, Any], root: Path, pair: Pair, query_class: str,
         levels = _levels(root, control, pair, query_class, measure)
         before = _documents(root, control)
         for entry in family["arms"]:
-            _require_alike(_documents(root, entry), before, entry["name"])
+            _require_alike(_documents(root, entry), before, entry["name"], manifest.get("hashed", False))
             values = _levels(root, entry, pair, query_class, measure)
             deltas = {corpus: agreement.delta(values[corpus], levels[corpus]) for corpus in pair}
             yield Arm(entry["name"], family["name"], control["name"], entry["axis"], deltas, levels)
@@ -189,11 +189,14 @@ def _documents(root: Path, entry: Mapping[str, Any]) -> list[Any]:
     return [canon.read_json(path) for path in paths]
 
 
-def _require_alike(ours: Sequence[Any], theirs: Sequence[Any], arm: str) -> None:
-    """Refuse a delta over other queries, judgements, indexes or engines; documents of others may carry no hashes."""
+def _require_alike(ours: Sequence[Any], theirs: Sequence[Any], arm: str, hashed: bool) -> None:
+    """Refuse a delta over other queries, judgements, indexes or engines; documents of others may carry no hashes, our
+    own must."""
     for mine, control in zip(ours, theirs, strict=True):
         for name in compare.HASHES:
             values = [document.get("hashes", {}).get(name) for document in (mine, control)]
+            if hashed and None in values:
+                _refuse(f"an arm or its control does not carry the hash {name}", arm, values, "a hash of each")
             if values[0] != values[1]:
                 _refuse(f"an arm and its control differ in {name}", arm, *values)
 

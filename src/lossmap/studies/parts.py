@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from lossmap.judge.decompose import Floats
 from lossmap.layout import Layout
 from lossmap.search import legs as frozen
 from lossmap.search import staged
-from lossmap.studies import compare, stages
+from lossmap.studies import compare, scores, stages
 from lossmap.studies.stages import Bench, Lists
 
 BOTH, RERANK, DIVERSITY, NEITHER = "both", "rerank", "diversity", "neither"
@@ -44,7 +45,8 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
             values = {part: measured(one, ranking) for part, ranking in lists.items()}
             # What needs no re-ranker is the same arm beside each of them, and stands once.
             rows += _rows(one, {part: ids[part] for part in ids if not place or part in RERANKED}, lists, values)
-            effects += _effects(one, {**factorial(values), **_split(one, lists, values)})
+            folders = {part: stages.scored(one.at, chapter, arm_id) for part, arm_id in ids.items()}
+            effects += _effects(one, {**factorial(values), **_split(one, folders, lists, values)})
     return {"rows": rows, "effects": effects, "intervals": intervals.card()}
 
 
@@ -76,7 +78,13 @@ def arm_ids(arm_id: str, arm: Mapping[str, Any]) -> dict[str, str]:
     rerank, files = f".{arm['rerank']['by']}{arm['rerank']['pairs']}", f".files{arm['per_file']}"
     for part in (rerank, files):
         if part not in arm_id:
-            raise LossmapError("the arm that is taken apart lacks a stage", where=arm_id, expected=part, exit_code=2)
+            raise LossmapError(
+                "the arm that is taken apart lacks a stage",
+                where=arm_id,
+                expected=part,
+                next_command="make an arm with rerank and per_file the control of budget in workflow/config/arms.yaml",
+                exit_code=2,
+            )
     without = {BOTH: (), RERANK: (files,), DIVERSITY: (rerank,), NEITHER: (rerank, files)}
     return {name: _less(arm_id, dropped) for name, dropped in without.items()}
 
@@ -99,7 +107,7 @@ def _require_one_factor(bench: Bench, chapter: str, ids: Mapping[str, str]) -> N
                     where=f"{folder} against {folders[0]}",
                     observed=mine[name],
                     expected=hashes[0][name],
-                    next_command="measure the four arms again on the same index and judgements",
+                    next_command=scores.again(bench.at, folder),
                     exit_code=2,
                 )
 
@@ -129,14 +137,16 @@ def factorial(values: Mapping[str, Floats]) -> dict[str, Floats]:
     }
 
 
-def _split(bench: Bench, lists: Mapping[str, Lists], values: Mapping[str, Floats]) -> dict[str, Floats]:
+def _split(
+    bench: Bench, folders: Mapping[str, Path], lists: Mapping[str, Lists], values: Mapping[str, Floats]
+) -> dict[str, Floats]:
     """The re-ranker's effect as which rows it lets in (selection) and how it orders them, (Q, 1): nDCG@10 alone.
 
     Either can be changed first; both ways are given, and their mean (the Shapley value of two players).
     """
     pool, reranked = _before_and_after(bench)
     for part, whole in ((NEITHER, pool), (RERANK, reranked)):
-        _require_prefix(bench, part, lists[part], whole)
+        _require_prefix(bench, folders[part], lists[part], whole)
     chosen = decompose.ndcg(bench.judged, _in_order_of(pool, lists[RERANK]))[:, None]
     turned = decompose.ndcg(bench.judged, _in_order_of(reranked, lists[NEITHER]))[:, None]
     neither, both = values[NEITHER][:, :1], values[RERANK][:, :1]
@@ -165,15 +175,15 @@ def _in_order_of(order: Lists, members: Lists) -> Lists:
     return {q: [doc for doc in order[q] if doc in mine] for q, mine in ((q, set(m)) for q, m in members.items())}
 
 
-def _require_prefix(bench: Bench, part: str, scored: Lists, whole: Lists) -> None:
+def _require_prefix(bench: Bench, folder: Path, scored: Lists, whole: Lists) -> None:
     differing = [query_id for query_id, docs in sorted(scored.items()) if whole[query_id][: len(docs)] != docs]
     if differing:
         raise LossmapError(
             "an arm was scored with another list than the frozen legs give now",
-            where=f"{bench.at.bench}, {part}",
+            where=folder,
             observed=f"{len(differing)} of {len(scored)} queries differ, the first {differing[0]}",
             expected="the first rows of the same list",
-            next_command="run the arms of this bench again",
+            next_command=scores.again(bench.at, folder),
             exit_code=3,
         )
 

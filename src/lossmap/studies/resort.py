@@ -6,7 +6,8 @@ its fused ones, and the sample interleaves files on purpose. Sorting by them ran
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import Any
 
@@ -34,19 +35,30 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
     each final length with the deltas, ``repeat`` of the ranking from fresh loads."""
     rows, scores, repeats = [], [], []
     for bench in stages.benches(at, chapter):
-        for arm in (bench.arm, *([wide(bench.arm)] if asks_wide(at, chapter, bench.arm_id) else [])):
-            examined = _examine(bench, arm)
+        for one in (bench, *_wide(at, chapter, bench)):
+            examined = _examine(one)
             rows.append(examined[0])
             scores += examined[1]
         repeats.append({**bench.head, **repeat(bench)})
     return {"rows": rows, "scores": scores, "repeat": repeats, "intervals": intervals.card()}
 
 
-def asks_wide(at: Layout, chapter: str, arm_id: str) -> bool:
-    """Whether this scale scores the pairs of the wide arm: small ones ask fewer arms (config.yaml)."""
-    head, _, stages_of = arm_id.partition(".")
+def _wide(at: Layout, chapter: str, bench: Bench) -> Iterator[Bench]:
+    """The bench with its wide arm, which must be as it was scored; none where this scale does not ask for that arm:
+    small ones ask fewer (config.yaml)."""
+    stanza = wide(bench.arm)
+    arm_id = wide_id(bench.arm_id)
     asked = at.config["scales"][at.scale]["chapters"][chapter]["families"].get(stages.SHIPPED, {}).get("arms")
-    return asked is None or f"{head}-size{WIDE}.{stages_of}" in asked
+    if asked is None or arm_id in asked:
+        one = replace(bench, arm_id=arm_id, arm=stanza)
+        stages.require_run(at, stages.scored(bench.at, chapter, arm_id), one.stages(stanza)[-1][1])
+        yield one
+
+
+def wide_id(arm_id: str) -> str:
+    """The id of the arm over a request of WIDE, as search/arms derives it."""
+    head, _, stages_of = arm_id.partition(".")
+    return f"{head}-size{WIDE}.{stages_of}"
 
 
 def wide(arm: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +67,8 @@ def wide(arm: Mapping[str, Any]) -> dict[str, Any]:
     return {**arm, **pool, "size": WIDE, "leg_depth": max(WIDE, stages.leg_depth(arm))}
 
 
-def _examine(bench: Bench, arm: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _examine(bench: Bench) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    arm = bench.arm
     ranked, scores, tails = prompts(bench, arm)
     sampled = {q: diversity_sample(rows, bench.files.__getitem__, arm["per_file"]) for q, rows in ranked.items()}
     paths = {final: read(bench, sampled, scores, final) for final in FINALS}

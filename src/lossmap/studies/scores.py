@@ -18,6 +18,13 @@ def chapter(at: Layout, stage: str) -> dict[str, Any]:
     return at.config["scales"][at.scale]["chapters"][stage]
 
 
+def again(at: Layout, folder: Path) -> str:
+    """The command that scores the arm of ``folder`` again: each arm of a chapter has a rule of its own."""
+    chapter = folder.relative_to(at.build / "stages").parts[0]
+    target = (folder / "metrics.json").relative_to(at.root)
+    return f"./run {target} --forcerun score_{chapter}_{folder.name} --config scale={at.scale}"
+
+
 def scored(at: Layout, bench: str, stage: str) -> Path:
     """The arms of one bench, a folder each."""
     return at.stage(stage) / "scored" / bench

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from lossmap import canon
 from lossmap.errors import LossmapError
+from lossmap.index import table
 from lossmap.judge import intervals, permutation, qrels
 from lossmap.judge.measures import NAMES
 from lossmap.layout import Layout
 from lossmap.search import legs
-from lossmap.studies import compare, judging, stacks
+from lossmap.studies import compare, judging, scores, stacks
 from lossmap.studies.compare import Arm
 from lossmap.studies.stacks import HEADLINE, Family, Floats
 
@@ -60,16 +61,18 @@ class Bench:
     def _leg(self, arm: Arm, name: str, depth: int) -> NDArray[np.int64]:
         frozen, digest = _frozen(self.at.leg(name))
         if digest != arm.document["legs"].get(name):
-            raise _refusal("a leg is not the one of the arm", arm, name, digest, arm.document["legs"].get(name))
+            raise _refusal(
+                self.at, "a leg is not the one of the arm", arm, name, digest, arm.document["legs"].get(name)
+            )
         if depth > frozen.rows.shape[1]:
-            raise _refusal("a leg was not frozen as deep as the arm", arm, name, frozen.rows.shape[1], depth)
+            raise _refusal(self.at, "a leg was not frozen as deep as the arm", arm, name, frozen.rows.shape[1], depth)
         of = {query_id: i for i, query_id in enumerate(frozen.query_ids)}
         rows = frozen.rows[[of[query_id] for query_id in arm.query_ids], :depth].astype(np.int64)
         return np.where(rows < 0, NO_HIT, rows)
 
 
-def _refusal(what: str, arm: Arm, leg: str, observed: object, expected: object) -> LossmapError:
-    again = "measure the arm again over the legs as they are"
+def _refusal(at: Layout, what: str, arm: Arm, leg: str, observed: object, expected: object) -> LossmapError:
+    again = scores.again(at, arm.folder)
     where = f"{leg} of {arm.folder}"
     return LossmapError(what, where=where, observed=observed, expected=expected, next_command=again, exit_code=3)
 
@@ -119,7 +122,7 @@ def _counted(at: Layout, family: Family, name: str) -> Iterator[list[tuple[Arm, 
 
 
 def _bench(at: Layout) -> Bench:
-    rows = _rows_of(at.index_folder / "chunks.jsonl")
+    rows = _rows_of(at.index_folder)
     relevant = {
         query_id: frozenset(rows[document] for document, grade in documents.items() if grade > 0)
         for key in at.scored
@@ -129,9 +132,9 @@ def _bench(at: Layout) -> Bench:
 
 
 @lru_cache(maxsize=1)
-def _rows_of(path: Path) -> dict[str, int]:
+def _rows_of(folder: Path) -> dict[str, int]:
     """Document id to row; benches of one index follow each other and share it."""
-    return {f"{row['file_uuid']}_{row['chunk_index']}": i for i, row in enumerate(canon.read_jsonl(path))}
+    return {doc_id: row for row, doc_id in enumerate(table.doc_ids(table.load(folder)))}
 
 
 @lru_cache(maxsize=4)
@@ -150,11 +153,11 @@ def count(bench: Bench, arm: Arm) -> Counts:
     there = top != NOTHING
     if not (held[0] | held[1] | ~there).all():
         alien = f"{int((there & ~held[0] & ~held[1]).sum())} rows of the top {TOP}"
-        raise _refusal("a fused list holds a document that neither leg has", arm, "the legs", alien, "no row")
+        raise _refusal(bench.at, "a fused list holds a document that neither leg has", arm, "the legs", alien, "no row")
     gold = np.array([[row in bench.relevant[q] for row in rows] for q, rows in zip(arm.query_ids, top.tolist())])
     alone = held[0] ^ held[1]
     tables = (there, alone & held[0], alone & held[1], gold, gold & alone)
-    hits, first, second, relevant, relevant_single = (table.sum(axis=1).astype(float) for table in tables)
+    hits, first, second, relevant, relevant_single = (each.sum(axis=1).astype(float) for each in tables)
     return Counts(hits, first, second, relevant, relevant_single, _shared(*lists))
 
 

@@ -21,7 +21,7 @@ from lossmap.judge.evaluate import CLASSES
 from lossmap.layout import Layout
 from lossmap.search import legs, pipeline, staged
 from lossmap.search.legs import Leg
-from lossmap.studies import judging
+from lossmap.studies import judging, scores
 
 SHIPPED, PLACES = "budget", "parts"
 """The family whose control is the shipped arm, and the one whose benches are taken apart."""
@@ -121,7 +121,7 @@ def _open(at: Layout, key: str, document: Mapping[str, Any], doc_ids: list[str],
     )
 
 
-def require_run(folder: Path, lists: Lists) -> None:
+def require_run(at: Layout, folder: Path, lists: Lists) -> None:
     """Raise (exit 3) where the arm of ``folder`` was scored with other lists than these."""
     run = runs.read_run(folder / "run.txt.gz")
     differing = [q for q, docs in sorted(lists.items()) if [doc for doc, _ in run.get(q, [])] != docs]
@@ -131,7 +131,7 @@ def require_run(folder: Path, lists: Lists) -> None:
             where=folder,
             observed=f"{len(differing)} of {len(lists)} queries differ, the first {differing[0]}",
             expected="the same rows in the same order",
-            next_command=f"./run {folder / 'metrics.json'} --forcerun arm",
+            next_command=scores.again(at, folder),
             exit_code=3,
         )
 
@@ -142,7 +142,7 @@ def study(at: Layout, chapter: str) -> dict[str, Any]:
     parts: dict[str, list[dict[str, Any]]] = {"rows": [], "taxonomy": [], "oracles": [], "files": []}
     for bench in benches(at, chapter):
         lists = pipeline_stages(bench)
-        require_run(scored(bench.at, chapter, bench.arm_id), lists[-1][1])
+        require_run(at, scored(bench.at, chapter, bench.arm_id), lists[-1][1])
         parts["rows"] += _rows(bench, lists)
         parts["taxonomy"] += _movements(bench, lists)
         parts["oracles"] += _oracles(bench, lists)
