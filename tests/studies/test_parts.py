@@ -111,5 +111,5 @@ def test_an_arm_of_other_legs_is_refused(at: Layout) -> None:
     folder = staged_bench.folder(at, "rrf-30-default.final12")
     run = {query_id: docs[::-1] for query_id, docs in runs.read_run(folder / "run.txt.gz").items()}
     runs.write_run(folder / "run.txt.gz", run, "reversed")
-    with pytest.raises(LossmapError, match="neither\n.*40 of 40 queries"):
+    with pytest.raises(LossmapError, match=r"default\.final12\n.*40 of 40 queries"):
         parts.study(at, CHAPTER)
