@@ -240,6 +240,10 @@ class Book:
             return documents.data("constants.yaml")[name]["value"]
         return self._published(name)["value"] if name[:3].isdigit() else self.record(name)["value"]
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a claim: a scale may leave an arm out that another asks."""
+        return name in self.claims
+
     def claim(self, name: str, form: str | None = None) -> str:
         """A measured number as text, in the claim's own format unless ``form`` names another."""
         record = self.record(name)
@@ -294,6 +298,6 @@ class Book:
 
     def helpers(self) -> dict[str, Any]:
         """What a template calls, by name."""
-        names = ("claim", "value", "published", "constant", "direction", "ratio", "gap", "share")
+        names = ("claim", "has", "value", "published", "constant", "direction", "ratio", "gap", "share")
         known = {"scale": self.scale, "corpus": self.corpus, "stages": self.stages}
         return {name: getattr(self, name) for name in names} | known

@@ -138,3 +138,44 @@ def check_texts(specifications: Mapping[str, Mapping[str, Any]]) -> None:
             where="\n    ".join(sorted(texts)),
             next_command="say it without the number, or show it in a column",
         )
+
+
+DELTAS, INTERVALS = ("delta", "deltas", "percent"), ("interval", "intervals", "percent_intervals")
+SIGNED = ("signed2", "signed4", "percent")
+
+
+def bare(spec: Mapping[str, Any]) -> list[str]:
+    """Keys of the columns of a table that show a delta without an interval of the same measure beside it.
+
+    A table, or a column, may say why it has none (``bare``); cited numbers have no format and are as they were printed.
+    """
+    columns = spec.get("columns", [])
+    shown = [column["key"].split(".") for column in columns if "interval" in column.get("format", "")]
+    return [
+        column["key"]
+        for column in columns
+        if column.get("format") in SIGNED and not (column.get("bare") or spec.get("bare"))
+        for parts in [column["key"].split(".")]
+        for place in [i for i, part in enumerate(parts) if part in DELTAS or part.endswith("_percent")][:1]
+        if not any(_of_one_measure(parts, place, interval) for interval in shown)
+    ]
+
+
+def _of_one_measure(parts: list[str], place: int, interval: list[str]) -> bool:
+    """Whether an interval's key lies where the delta's does, and names the same measure after it."""
+    if interval[:place] != parts[:place] or interval[place : place + 1] not in [[name] for name in INTERVALS]:
+        return False
+    if parts[place] == "percent" and len(parts) == place + 1:
+        return interval[place] == "percent_intervals"
+    return [part for part in interval[place + 1 :] if part not in ("delta", "meetings", "queries")] == parts[place + 1 :]
+
+
+def check_intervals(specifications: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise LossmapError naming every table with a delta that has neither an interval nor a reason for its absence."""
+    if found := [f"{name}: {', '.join(keys)}" for name, spec in specifications.items() if (keys := bare(spec))]:
+        raise LossmapError(
+            "a delta is shown without its interval",
+            where="\n    ".join(found),
+            expected="a column with the interval of the same measure in the same table",
+            next_command="add the column, or say why there is none with 'bare'",
+        )

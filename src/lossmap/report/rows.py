@@ -42,30 +42,38 @@ def shaped(book: Book, spec: Spec, rows: Sequence[Row]) -> list[Row]:
 def _joined(book: Book, joins: Mapping[str, Spec], rows: Sequence[Row]) -> Iterator[Row]:
     """Each row with its fellow of another file, which has equal values of the keys ``by``, under the name in ``joins``.
 
-    A row without a fellow has an empty field.
+    A row without a fellow has an empty field. ``explode`` names a list inside each fellow, whose members stand for it;
+    ``where`` keeps fellows, and ``only`` the rows that are given one, of these values.
     """
     found = {}
     for name, join in joins.items():
         file = book.allow(join["file"]) if rows else join["file"]
         others = book.resolve(file, join["pointer"]) if rows else []
-        found[name] = {tuple(other[key] for key in join["by"]): other for other in others}
+        whole = [{**o, **part} for o in others for part in (o.get(join["explode"], []) if "explode" in join else [{}])]
+        kept = [other for other in whole if join.get("where", {}).items() <= other.items()]
+        found[name] = {tuple(other[key] for key in join["by"]): other for other in kept}
     for row in rows:
         beside = {
-            name: found[name].get(tuple(row.fields[key] for key in join["by"]), {}) for name, join in joins.items()
+            name: found[name].get(tuple(row.fields[key] for key in join["by"]), {})
+            if join.get("only", {}).items() <= row.fields.items()
+            else {}
+            for name, join in joins.items()
         }
         tiers = (other.get("tier", "A") for other in beside.values())
         yield Row({**row.fields, **beside}, row.file, max(row.tier, *tiers))
 
 
 def _cited(book: Book, spec: Spec, rows: Sequence[Row]) -> Iterator[Row]:
-    """Each row with the published numbers of its namesake, as ``cited``; ``names``: value of ``by`` to the cited name.
+    """Each row with the published numbers of its namesake, as ``cited``; ``names``: value of ``by`` to the cited name;
+    of several keys ``by``, their values with a space between.
 
     The ids of ``cells`` are filled from the row and that ``{name}``; as ``{corpus}`` the one that this scale has for
     real questions is called ``real``. ``keep`` chooses rows that are ``named`` or the ``others``; without it all stay,
     and a row has no cited number where none was printed.
     """
     for row in rows:
-        name, corpus = spec["names"].get(row.fields[spec["by"]]), row.fields.get("corpus")
+        keys = [spec["by"]] if isinstance(spec["by"], str) else spec["by"]
+        name, corpus = spec["names"].get(" ".join(row.fields[key] for key in keys)), row.fields.get("corpus")
         if spec.get("keep") not in (None, "named" if name else "others"):
             continue
         said = {**row.fields, "name": name, "corpus": spec.get("real") if corpus == book.corpus else corpus}
