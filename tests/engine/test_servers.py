@@ -42,8 +42,8 @@ def own_runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_up_twice_is_one_pair_of_servers(opensearch: OpenSearch, postgres: Connect) -> None:
     before = engine.status()
-    with engine.running() as endpoints:
-        after = engine.status()
+    endpoints = engine.up()
+    after = engine.status()
     assert {name: row["pid"] for name, row in after.items()} == {name: row["pid"] for name, row in before.items()}
     assert endpoints == {name: row["endpoint"] for name, row in after.items()}
     assert all(row["state"] == "up" and row["rss_bytes"] > 1 << 20 for row in after.values())

@@ -107,7 +107,7 @@ def live(name: str) -> Record | None:
         return None
     try:
         record = Record(**canon.read_json(path))
-    except (ValueError, TypeError):
+    except (LossmapError, TypeError):
         return None
     return record if alive(record) else None
 
