@@ -167,7 +167,9 @@ def _of_one_measure(parts: list[str], place: int, interval: list[str]) -> bool:
         return False
     if parts[place] == "percent" and len(parts) == place + 1:
         return interval[place] == "percent_intervals"
-    return [part for part in interval[place + 1 :] if part not in ("delta", "meetings", "queries")] == parts[place + 1 :]
+    return [part for part in interval[place + 1 :] if part not in ("delta", "meetings", "queries")] == parts[
+        place + 1 :
+    ]
 
 
 def check_intervals(specifications: Mapping[str, Mapping[str, Any]]) -> None:
