@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +74,48 @@ def test_orphans_are_named_and_companions_are_not() -> None:
     assert lint.orphans(listed, {"s/arms/a/metrics.json"}) == ["s/arms/b/metrics.md", "s/new.json"]
     with pytest.raises(LossmapError, match=r"s/new\.json"):
         lint.check_orphans(listed, {"s/arms/a/metrics.json"})
+
+
+def _columns(*keys: tuple[str, str]) -> dict[str, dict[str, Any]]:
+    return {"t": {"columns": [{"title": key, "key": key, "format": form} for key, form in keys]}}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [("deltas.RR", "signed4")],
+        [("deltas.RR", "signed4"), ("intervals.nDCG@10.meetings", "signed_interval")],
+        [("real.delta", "signed4"), ("synthetic.interval", "signed_interval")],
+        [("percent", "percent"), ("interval", "signed_interval")],
+        [("worst_percent", "percent"), ("worst.intervals.meetings", "signed_interval")],
+    ],
+)
+def test_a_delta_without_the_interval_of_its_measure_is_refused(keys: list[tuple[str, str]]) -> None:
+    with pytest.raises(LossmapError, match=f"t: {keys[0][0]}"):
+        lint.check_intervals(_columns(*keys))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [("deltas.RR", "signed4"), ("intervals.RR.queries", "signed_interval")],
+        [("percent.RR", "percent"), ("intervals.RR.meetings", "signed_interval")],
+        [("real.delta", "signed4"), ("real.intervals.delta.meetings", "signed_interval")],
+        [("nDCG@10.delta", "signed2"), ("nDCG@10.intervals.meetings", "signed_interval2")],
+        [("percent", "percent"), ("percent_intervals.meetings", "percent_interval")],
+        [("cited.delta", "text"), ("tau_b", "signed4")],
+    ],
+)
+def test_a_delta_beside_its_interval_is_shown(keys: list[tuple[str, str]]) -> None:
+    lint.check_intervals(_columns(*keys))
+
+
+def test_a_delta_may_say_why_it_has_no_interval() -> None:
+    table = _columns(("deltas.RR", "signed4"))["t"]
+    lint.check_intervals({"t": {**table, "bare": "none is printed"}})
+    table["columns"][0]["bare"] = "the page has it"
+    lint.check_intervals({"t": table})
+
+
+def test_no_table_of_ours_shows_a_bare_delta() -> None:
+    lint.check_intervals(tables.specifications())

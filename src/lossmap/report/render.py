@@ -147,6 +147,7 @@ def paper(scale: str, results_root: Path, out_dir: Path, digests: Mapping[str, s
     """
     lint.check_numerals(templates("tex"))
     lint.check_texts({**tables.specifications(), **figures.specifications()})
+    lint.check_intervals(tables.specifications())
     book = open_book(scale, results_root, digests)
     with tempfile.TemporaryDirectory(prefix="lossmap-paper-") as scratch:
         work = Path(scratch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ def _joined(book: Book, joins: Mapping[str, Spec], rows: Sequence[Row]) -> Itera
         file = book.allow(join["file"]) if rows else join["file"]
         others = book.resolve(file, join["pointer"]) if rows else []
         whole = [{**o, **part} for o in others for part in (o.get(join["explode"], []) if "explode" in join else [{}])]
-        kept = [other for other in whole if join.get("where", {}).items() <= other.items()]
+        kept = [other for other in whole if _asked(book, join) <= other.items()]
         found[name] = {tuple(other[key] for key in join["by"]): other for other in kept}
     for row in rows:
         beside = {
@@ -61,6 +61,11 @@ def _joined(book: Book, joins: Mapping[str, Spec], rows: Sequence[Row]) -> Itera
         }
         tiers = (other.get("tier", "A") for other in beside.values())
         yield Row({**row.fields, **beside}, row.file, max(row.tier, *tiers))
+
+
+def _asked(book: Book, join: Spec) -> ItemsView[str, Any]:
+    """What ``where`` asks of a fellow; ``{corpus}`` is the corpus that this scale has for real questions."""
+    return {key: str(value).format(corpus=book.corpus) for key, value in join.get("where", {}).items()}.items()
 
 
 def _cited(book: Book, spec: Spec, rows: Sequence[Row]) -> Iterator[Row]:

@@ -23,6 +23,7 @@ def page(scale: str, results_root: Path, out_dir: Path, digests: Mapping[str, st
     """
     lint.check_numerals(templates("md"))
     lint.check_texts({**tables.specifications(), **figures.specifications()})
+    lint.check_intervals(tables.specifications())
     book = open_book(scale, results_root, digests)
     out_dir = Path(out_dir)
     env = environment(book, MARKDOWN, _markdown_figure(book, out_dir))
