@@ -53,28 +53,13 @@ def _weights(text: str) -> list[float]:
 def arm(at: Layout, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """(id, stanza) of the arm that ``options`` describe; an unpublished combination gets an id from its parameters."""
     _refuse_unknown(at, options)
-    base = _named(at, options) if options.arm else _described(at, options)
+    base = layout.pick(arms.of(at, options.chapter), options.arm, "arm") if options.arm else _described(at, options)
     moved = {knob: value for knob in KNOBS if (value := getattr(options, knob)) is not None}
     _refuse_unused(base, options)
     stanza = _fused({**base, **moved}, base, options)
     if base["mode"] == "hybrid" and options.leg_depth is None and options.size is not None:
         stanza["leg_depth"] = options.size
     return _id(at, stanza, moved, options), stanza
-
-
-def _named(at: Layout, options: argparse.Namespace) -> dict[str, Any]:
-    """The stanza of ``--arm``; unknown names list the known ones."""
-    known = arms.of(at, options.chapter)
-    if options.arm not in known:
-        raise LossmapError(
-            "unknown arm",
-            where=options.chapter,
-            observed=options.arm,
-            expected=sorted(known),
-            exit_code=2,
-            next_command="add a stanza to workflow/config/arms.yaml",
-        )
-    return known[options.arm]
 
 
 def _id(at: Layout, stanza: dict[str, Any], moved: dict[str, Any], options: argparse.Namespace) -> str:
