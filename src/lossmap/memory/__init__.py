@@ -1,0 +1,1 @@
+"""The second pipeline: a store of memories, recalled live and replayed from frozen scores."""
