@@ -19,6 +19,7 @@ from lossmap import canon  # noqa: E402
 from lossmap.report import documents  # noqa: E402
 from lossmap.report.canvas import SERIES, draw_series, legend, placeholder  # noqa: E402
 from lossmap.report.claims import Book, unknown  # noqa: E402
+from lossmap.report.stagewise import draw_deltas, draw_weights  # noqa: E402
 
 # DejaVu ships with matplotlib, so no machine's fonts enter; the salt fixes ids that SVG output would draw at random.
 STYLE = {
@@ -225,6 +226,8 @@ DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {
     "realism": _draw_realism,
     "builds": _draw_builds,
     "waterfall": _draw_waterfall,
+    "deltas": draw_deltas,
+    "weights": draw_weights,
 }
 
 

@@ -50,7 +50,9 @@ def _total(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "share": decompose.share(counts["live_checked"], counts["live_queries"]),
         "whole_tasks": len({row["task"] for row in every}),
         "whole_queries": sum(row["live"]["checked"] for row in every),
-        "largest_difference": max((side["largest_difference"] for row in rows for side in (row["dense"], row["live"])), default=0.0),
+        "largest_difference": max(
+            (side["largest_difference"] for row in rows for side in (row["dense"], row["live"])), default=0.0
+        ),
     }
 
 
