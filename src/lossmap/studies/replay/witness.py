@@ -59,8 +59,8 @@ def by_cosine(
 def live(
     task: Task, found: Frozen, stores: Iterator[tuple[Group, Store]], asked: Vectors, thresholds: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Every ``live``-th query of the task's file run through SQLite: its fused order, its recall, and what that scores."""
-    every = int(task.stanza["live"])
+    """Every ``live``-th query of a task run through SQLite: its fused order, its recall, and what that scores."""
+    every = int(task.stanza.get("live", 1))
     tops = {stage: frozen.ranking(found, frozen.order(found, stage, depth=COMPARED)) for stage in ("s2", "s3")}
     rows = [
         row
