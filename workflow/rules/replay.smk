@@ -9,6 +9,11 @@ REPLAY_STUDIES = [
 ]  # fmt: skip
 
 
+wildcard_constraints:
+    model="[A-Za-z0-9.-]+",
+    task="[a-z0-9-]+",
+
+
 def task_of(name):
     """A task's stanza in tasks.yaml."""
     return layout.stanza(AT, "tasks.yaml", name)
