@@ -156,16 +156,20 @@ class Named(Protocol):
 
 def together(questions: Sequence[Named], found: Mapping[str, dict[str, Any]], depth: int = DEPTH) -> Frozen:
     """One :class:`Frozen` of the :func:`scores` of each query, in the order of ``questions``."""
-    parts = [found[question.query_id] for question in questions]
-    if len(found) != len(questions) or not parts:
+    if len(found) != len(questions) or not found:
         raise LossmapError(
             "queries of a task are not told apart, or there are none",
             observed=f"{len(questions)} queries, {len(found)} ids",
             expected="one id a query, each in a group of the task",
             next_command=REMAKE,
         )
-    numbers = {name: np.array([part[name] for part in parts], TYPES.get(name, np.int64)) for name in _numbers(parts[0])}
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in ROW_COLUMNS}
+    parts = [found[question.query_id] for question in questions]
+    numbers: dict[str, Any] = {
+        name: np.array([part[name] for part in parts], TYPES.get(name, np.int64))
+        for name in parts[0]
+        if name not in ROW_COLUMNS
+    }
+    columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in ROW_COLUMNS}
     ends = np.cumsum([0, *(len(part["row"]) for part in parts)])
     named: dict[str, Any] = {
         "query_ids": tuple(question.query_id for question in questions),
@@ -174,7 +178,3 @@ def together(questions: Sequence[Named], found: Mapping[str, dict[str, Any]], de
         "clusters": tuple(question.cluster for question in questions),
     }
     return Frozen(**named, **numbers, **columns, offsets=ends.astype(np.int64), depth=depth)
-
-
-def _numbers(part: Mapping[str, Any]) -> list[str]:
-    return [name for name in part if name not in ROW_COLUMNS]

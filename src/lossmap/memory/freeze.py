@@ -15,9 +15,10 @@ from lossmap.errors import LossmapError
 from lossmap.index.vectors import Vectors
 from lossmap.memory import cut
 from lossmap.memory.cut import Asked, Reals
+from lossmap.memory.groups import Group, Question
 from lossmap.memory.kept import FLOOR_FACTOR, REMAKE, Frozen, Ints
 from lossmap.memory.lexical import Lexical
-from lossmap.memory.tasks import Group, Question, Task
+from lossmap.memory.tasks import Task
 
 BATCH = 64
 """Queries of one product: 129,062 rows take 66 MB in float64."""

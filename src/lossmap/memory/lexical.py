@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from lossmap import canon, progress
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
+from lossmap.memory.groups import Group, Question
 from lossmap.memory.store import Store
-from lossmap.memory.tasks import Group, Question, Task
+from lossmap.memory.tasks import Task
 
 LISTS = "lists.json"
 COUNTS = ("lines", "stored", "collapsed")
@@ -60,7 +61,8 @@ def freeze(task: Task, at: Layout) -> None:
 
 def _write(task: Task, place: Path) -> None:
     asked: list[Question] = []
-    lengths, fallback, groups = [0], [], []
+    lengths, fallback = [0], list[bool]()
+    groups: list[dict[str, Any]] = []
     with open(place / "rows.i32", "wb") as rows, open(place / "bm25.f64", "wb") as bm25:
         for number, group in enumerate(task.groups):
             mine = [question for question in task.questions if question.group == group.name]
