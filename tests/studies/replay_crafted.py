@@ -20,7 +20,7 @@ from lossmap.judge import decompose
 from lossmap.memory.frozen import ABSENT, GATE_FACTOR, RESERVED, Frozen, K
 from lossmap.studies.replay import run
 
-DEPTH = 80
+DEPTH = 260
 SHALLOW, MOST = 30, 20
 DEEP = (30, 100, 300, 1000)
 """Lower edges of the bins of the dump that are sampled, at most MOST rows each (spec/replay 6.3)."""
@@ -53,7 +53,7 @@ class Pool:
 
 
 POOLS = (
-    Pool("large", 150, 0.05, 8, subtasks=2),
+    Pool("large", 400, 0.05, 8, subtasks=2),
     Pool("small", 19, 0.1, 6),
     Pool("middle", 55, 0.55, 7),
     Pool("scenes", 90, 0.25, 9, subtasks=3, subset=True, clusters=3),
@@ -96,10 +96,17 @@ def gate(pool: int) -> float:
     return round(0.5 - 0.3 * min(1.0, math.log(pool + 1) / math.log(500)), 4) if pool > 0 else 0.5
 
 
-def queries(seed: int = 0, pools: tuple[Pool, ...] = POOLS) -> list[Query]:
-    """Random queries, sorted by id; the first of every pool has no lexical list, the second a LIKE list."""
+def queries(seed: int = 0, pools: tuple[Pool, ...] = POOLS, encoder: int = 0) -> list[Query]:
+    """Random queries, sorted by id; the first of every pool has no lexical list, the second a LIKE list.
+
+    Another ``encoder`` has other cosines of the same queries, labels and lexical lists.
+    """
     generator = np.random.Generator(np.random.PCG64(seed))
     found = [query for pool in pools for query in _asked(generator, pool)]
+    other = np.random.Generator(np.random.PCG64([seed, encoder]))
+    for query in found if encoder else []:
+        noise = other.normal(0, 0.3, query.pool.rows)
+        query.cosine = np.clip(query.cosine + noise, -1, 1).astype(np.float32)
     return sorted(found, key=lambda query: query.query_id)
 
 
@@ -131,9 +138,9 @@ def _lexical(generator: np.random.Generator, rows: int, gold: set[int]) -> list[
     return list(dict.fromkeys([*listed[:2], *early, *listed]))
 
 
-def frozen(seed: int = 0, pools: tuple[Pool, ...] = POOLS, depth: int = DEPTH) -> Frozen:
+def frozen(seed: int = 0, pools: tuple[Pool, ...] = POOLS, encoder: int = 0, depth: int = DEPTH) -> Frozen:
     """The random queries as memory/freeze would leave them."""
-    asked = queries(seed, pools)
+    asked = queries(seed, pools, encoder)
     generator = np.random.Generator(np.random.PCG64([seed, 1]))
     rows = [_rows(query, depth, generator) for query in asked]
     arrays = {name: np.array([row[name] for mine in rows for row in mine], kind) for name, kind in ROW_ARRAYS.items()}
@@ -294,9 +301,22 @@ def card(found: Frozen, model: str, task: str, **more: Any) -> dict[str, Any]:
 class Crafted(run.Replayed):
     """A replay in memory instead of on disk."""
 
-    def __init__(self, model: str = "m", task: str = "t", seed: int = 0, pools: tuple[Pool, ...] = POOLS, **more: Any):
-        self.asked = queries(seed, pools)
+    def __init__(
+        self,
+        model: str = "m",
+        task: str = "t",
+        seed: int = 0,
+        pools: tuple[Pool, ...] = POOLS,
+        encoder: int = 0,
+        **more: Any,
+    ) -> None:
+        self.asked = queries(seed, pools, encoder)
         self.model, self.task, self.place = model, task, Path("nowhere")
-        self.__dict__["frozen"] = frozen(seed, pools)
+        self.__dict__["frozen"] = frozen(seed, pools, encoder)
         self.__dict__["table"] = table(self.asked)
         self.card = card(self.frozen, model, task, **more)
+
+
+def chapter(models: int = 2, tasks: int = 2) -> list[Crafted]:
+    """Several models over the same tasks, as run.replayed lists them."""
+    return [Crafted(f"m{i}", f"t{j}", seed=j, encoder=i) for i in range(models) for j in range(tasks)]
