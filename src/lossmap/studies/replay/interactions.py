@@ -68,10 +68,16 @@ def _common(found: Replayed) -> Row:
 
 
 def _tested(found: Replayed, delta: Floats) -> Row:
-    """p of sign flips of the macro mean: each query's delta carries its subtask's weight."""
+    """p of sign flips of the macro mean, and the least effect that it could have shown.
+
+    Each query's delta carries its subtask's weight. ``detectable`` is None where there is one cluster.
+    """
     keep = columns.every(found)
     weighted = (delta * columns.weights(found, MACRO, keep))[:, None]
-    return {"p_values": permutation.p_values(weighted, columns.clusters(found, keep))[permutation.ALL].of(0)}
+    groups = columns.clusters(found, keep)
+    least = float(multiplicity.detectable(weighted, groups)[0])
+    p_values = permutation.p_values(weighted, groups)[permutation.ALL].of(0)
+    return {"p_values": p_values, "detectable": None if np.isnan(least) else least}
 
 
 def _alike(first: Replayed, second: Replayed) -> None:
