@@ -68,6 +68,8 @@ if AT.scale != "shipped":
         include: "workflow/rules/rerank.smk"
         include: "workflow/rules/stage5.smk"
         include: "workflow/rules/agreement.smk"
+    if "replay" in CHAPTERS:
+        include: "workflow/rules/replay.smk"
     include: "workflow/rules/score.smk"
     include: "workflow/rules/bench.smk"
 

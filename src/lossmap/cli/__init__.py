@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import psycopg
 from opensearchpy import OpenSearchException
 
-from lossmap.cli import agreement, corpora, pipeline, report, rerank, synthetic
+from lossmap.cli import agreement, corpora, pipeline, replay, report, rerank, synthetic
 from lossmap.errors import LossmapError
 
 
@@ -49,5 +49,6 @@ def parser() -> argparse.ArgumentParser:
     pipeline.declare(verbs)
     rerank.declare(verbs)
     agreement.declare(verbs)
+    replay.declare(verbs)
     report.declare(verbs)
     return top

@@ -52,7 +52,8 @@ def run(at: Layout, key: str) -> dict[str, Any]:
     record = at.raw / f"{name}.json"
     found = canon.read_json(record) if record.exists() else {}
     if found.get("obtained", True):
-        per_domain = at.config["scales"][at.scale]["per_domain"]
+        scale = at.config["scales"][at.scale]
+        per_domain = None if name in scale.get("whole", ()) else scale["per_domain"]
         selection = {"per_domain": per_domain} if per_domain else None
         return normalise(key, at.raw / name, at.corpus(key), selection)
     return absent(key, at.corpus(key), found["reason"])

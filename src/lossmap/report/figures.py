@@ -17,7 +17,9 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from lossmap import canon  # noqa: E402
 from lossmap.report import documents  # noqa: E402
+from lossmap.report.canvas import SERIES, draw_series, legend, placeholder  # noqa: E402
 from lossmap.report.claims import Book, unknown  # noqa: E402
+from lossmap.report.stagewise import draw_deltas, draw_weights  # noqa: E402
 
 # DejaVu ships with matplotlib, so no machine's fonts enter; the salt fixes ids that SVG output would draw at random.
 STYLE = {
@@ -35,29 +37,11 @@ STYLE = {
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
 }
-# Okabe-Ito colours, told apart without colour by marker as well: (colour, marker, filled).
-SERIES = {
-    "corpus": ("#0072B2", "o", True),
-    "gold": ("#D55E00", "D", True),
-    "beside": ("#009E73", "s", False),
-}
 NO_DATES = {"pdf": {"CreationDate": None, "Creator": None, "Producer": None}, "svg": {"Date": None, "Creator": None}}
 
 
 def specifications() -> dict[str, Any]:
     return documents.data("figures.yaml")
-
-
-def _draw_series(axes: Axes, place: float, row: Mapping[str, Any], measure: str, series: str) -> None:
-    colour, marker, filled = SERIES[series]
-    value = row["metrics"][measure]
-    low, high = row["intervals"][measure]["meetings"]
-    # A percentile interval of a tiny sample may miss its own point estimate; an error bar cannot be negative.
-    spread = [[max(0.0, value - low)], [max(0.0, high - value)]]
-    face = colour if filled else "white"
-    axes.errorbar(
-        value, place, xerr=spread, fmt=marker, color=colour, mfc=face, ms=4.5, mew=1.1, elinewidth=1.1, capsize=2
-    )
 
 
 def _draw_scopes(book: Book, spec: Mapping[str, Any]) -> Figure:
@@ -69,28 +53,21 @@ def _draw_scopes(book: Book, spec: Mapping[str, Any]) -> Figure:
         if row["corpus"] == book.corpus and book.allow(file, row["tier"])
     }
     if not rows:
-        return _placeholder(book)
+        return placeholder(book)
     present = [c for c in spec["classes"] if any(query_class == c for _, query_class in rows)]
     figure, panels = pyplot.subplots(1, len(present), figsize=(6.4, 2.75), sharey=True, squeeze=False)
     for axes, query_class in zip(panels[0], present, strict=True):
         for place, line in enumerate(spec["lines"]):
             for series, shift in (("corpus", -0.17), ("gold", 0.0), ("beside", 0.2)):
                 if row := rows.get((line.get(series), query_class)):
-                    _draw_series(axes, place + shift, row, spec["measure"], series)
+                    draw_series(axes, place + shift, row, spec["measure"], series)
         axes.set_title(query_class, fontsize=8.5, loc="left")
         axes.set_xlabel(spec["measure"])
         axes.set_xlim(left=0)
         axes.tick_params(axis="y", length=0)
     panels[0][0].set_yticks(range(len(spec["lines"])), [line["label"] for line in spec["lines"]])
     panels[0][0].invert_yaxis()
-    _legend(figure, spec["series"])
-    return figure
-
-
-def _placeholder(book: Book) -> Figure:
-    """A figure whose corpus could not be had says so in its place."""
-    figure = pyplot.figure(figsize=(6.4, 0.8))
-    figure.text(0.5, 0.5, f"{documents.NOT_OBTAINED}: {book.not_obtained}", ha="center", va="center", wrap=True)
+    legend(figure, spec["series"])
     return figure
 
 
@@ -99,7 +76,7 @@ def _draw_deciles(book: Book, spec: Mapping[str, Any]) -> Figure:
     file = book.allow(f"{spec['stage']}/index.json")
     rows = [row for row in book.results.json(file)["ann"] if row["depth"] == spec["depth"] and row["recall_deciles"]]
     if not rows:
-        return _placeholder(book)
+        return placeholder(book)
     figure, axes = pyplot.subplots(figsize=(6.4, 2.3))
     for row in rows:
         line = spec["lines"][row["leg"]]
@@ -119,7 +96,7 @@ def _draw_growth(book: Book, spec: Mapping[str, Any]) -> Figure:
     """One panel per measure and query set: a curve for each kind of meeting added, its interval and its band."""
     file = f"{spec['stage']}/composition.json"
     if book.not_obtained:
-        return _placeholder(book)
+        return placeholder(book)
     points = book.results.json(file)["curves"]["points"]
     sets, measures = spec["sets"], spec["measures"]
     figure, panels = pyplot.subplots(len(measures), len(sets), figsize=(6.4, 4.1), sharex="col", squeeze=False)
@@ -136,7 +113,7 @@ def _draw_growth(book: Book, spec: Mapping[str, Any]) -> Figure:
                 axes.set_title(title, fontsize=8.5, loc="left")
             if measure == measures[-1]:
                 axes.set_xlabel("meetings in the index")
-    _legend(figure, {series: spec["labels"][kind] for kind, series in spec["kinds"].items()})
+    legend(figure, {series: spec["labels"][kind] for kind, series in spec["kinds"].items()})
     return figure
 
 
@@ -161,20 +138,20 @@ def _draw_realism(book: Book, spec: Mapping[str, Any]) -> Figure:
     for place, (_, row, series) in enumerate(lines):
         book.allow(file, row["tier"])
         drawn = {"metrics": {measure: row[measure]}, "intervals": {measure: {"meetings": row[f"{measure}_meetings"]}}}
-        _draw_series(axes, place, drawn, measure, series)
+        draw_series(axes, place, drawn, measure, series)
     axes.set_yticks(range(len(lines)), [label for label, _, _ in lines])
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_xlim(0, 1)
     axes.set_xlabel(measure)
     axes.tick_params(axis="y", length=0)
-    _legend(figure, spec["series"])
+    legend(figure, spec["series"])
     return figure
 
 
 def _draw_builds(book: Book, spec: Mapping[str, Any]) -> Figure:
     """One line for the exact legs of Stage 1, then one a build of the graph: each arm with its interval."""
     if book.not_obtained:
-        return _placeholder(book)
+        return placeholder(book)
     lines = [(spec["exact"]["label"], _stage1_rows(book, spec["exact"]["arms"]))]
     file = book.allow(f"{spec['stage']}/graph.json")
     for build in book.results.json(file)["builds"]:
@@ -184,13 +161,13 @@ def _draw_builds(book: Book, spec: Mapping[str, Any]) -> Figure:
         for series, arms in spec["arms"].items():
             for row in (rows[arm] for arm in arms if arm in rows):
                 book.allow(file, row["tier"])
-                _draw_series(axes, place, row, spec["measure"], series)
+                draw_series(axes, place, row, spec["measure"], series)
     axes.set_yticks(range(len(lines)), [label for label, _ in lines])
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel(spec["measure"])
     axes.tick_params(axis="y", length=0)
-    _legend(figure, spec["series"])
+    legend(figure, spec["series"])
     return figure
 
 
@@ -200,7 +177,7 @@ def _draw_waterfall(book: Book, spec: Mapping[str, Any]) -> Figure:
     rows = [row for row in book.results.json(file)["rows"] if row["query_class"] == "all"]
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
     if not rows:
-        return _placeholder(book)
+        return placeholder(book)
     figure, panels = pyplot.subplots(1, len(corpora), figsize=(6.4, 2.6), squeeze=False, sharey=True)
     for axes, corpus in zip(panels[0], corpora, strict=True):
         lines = [row for row in rows if row["corpus"] == corpus and book.allow(file, row["tier"])]
@@ -212,7 +189,7 @@ def _draw_waterfall(book: Book, spec: Mapping[str, Any]) -> Figure:
         axes.set_yticks(range(len(lines)), [row["stage"] for row in lines])
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
-    _legend(figure, spec["series"])
+    legend(figure, spec["series"])
     return figure
 
 
@@ -224,7 +201,7 @@ def _draw_step(axes: Axes, place: float, row: Mapping[str, Any]) -> None:
         for width, series in ((row["gain"], "beside"), (-row["harm"], "gold")):
             axes.barh(place, 100 * width, left=100 * before, color=SERIES[series][0], **options)
     drawn = {"metrics": {"points": 100 * value}, "intervals": {"points": {"meetings": [100 * end for end in interval]}}}
-    _draw_series(axes, place, drawn, "points", "corpus")
+    draw_series(axes, place, drawn, "points", "corpus")
 
 
 def _overall(book: Book, row: Mapping[str, Any]) -> bool:
@@ -242,16 +219,6 @@ def _stage1_rows(book: Book, arms: Sequence[str]) -> dict[str, Mapping[str, Any]
     }
 
 
-def _legend(figure: Figure, labels: Mapping[str, str]) -> None:
-    marks = [
-        pyplot.Line2D([], [], color=SERIES[name][0], marker=SERIES[name][1], ls="", ms=5, mew=1.1,
-                      mfc=SERIES[name][0] if SERIES[name][2] else "white", label=label)
-        for name, label in labels.items()
-    ]  # fmt: skip
-    figure.legend(handles=marks, loc="upper center", ncol=len(marks), frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0, 1, 0.91), w_pad=1.2)
-
-
 DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {
     "scopes": _draw_scopes,
     "deciles": _draw_deciles,
@@ -259,6 +226,8 @@ DRAWINGS: dict[str, Callable[[Book, Mapping[str, Any]], Figure]] = {
     "realism": _draw_realism,
     "builds": _draw_builds,
     "waterfall": _draw_waterfall,
+    "deltas": draw_deltas,
+    "weights": draw_weights,
 }
 
 

@@ -21,6 +21,7 @@ from lossmap.studies import (
     stage5,
     synthetic,
 )
+from lossmap.studies.replay import studies as replay
 
 
 def _composition(at: Layout, _: str) -> Any:
@@ -45,6 +46,7 @@ CHAPTERS: dict[str, dict[str, Callable[[Layout, str], Any]]] = {
     "stage4": stage4.STUDIES,
     "stage5": stage5.STUDIES,
     "agreement": agreement.STUDIES,
+    "replay": {name: lambda at, _, made=made: made(at) for name, made in replay.STUDIES.items()},
     "composition": {"composition": _composition, "hybrid": _membership},
 }
 TABLES = {"ann": (ann.PER_QUERY_HEADER, ann.per_query)}

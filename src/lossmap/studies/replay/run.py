@@ -71,7 +71,9 @@ def replayed(at: Layout) -> list[Replayed]:
     chapter = at.config["scales"][at.scale]["chapters"][CHAPTER]
     found = [Replayed(folder(at, model, task)) for model in chapter["models"] for task in chapter["tasks"]]
     had = [each for each in found if each.card["obtained"]]
-    means = {model: np.mean([macro(each, "s0") for each in had if each.model == model] or [0]) for model in chapter["models"]}
+    means = {
+        model: np.mean([macro(each, "s0") for each in had if each.model == model] or [0]) for model in chapter["models"]
+    }
     return sorted(had, key=lambda each: (means[each.model], each.model))  # stable: tasks stay in order
 
 
