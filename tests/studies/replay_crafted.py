@@ -8,12 +8,13 @@ clusters of queries) and ``gaps`` (content dedup dropped gold rows).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from lossmap.judge import decompose
@@ -320,3 +321,22 @@ class Crafted(run.Replayed):
 def chapter(models: int = 2, tasks: int = 2) -> list[Crafted]:
     """Several models over the same tasks, as run.replayed lists them."""
     return [Crafted(f"m{i}", f"t{j}", seed=j, encoder=i) for i in range(models) for j in range(tasks)]
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, found: Sequence[run.Replayed]) -> None:
+    """Let the studies read ``found`` in the place of a build folder."""
+    monkeypatch.setattr(run, "replayed", lambda at: list(found))
+    monkeypatch.setattr(run, "missing", lambda at: [])
+
+
+def macro(found: run.Replayed, values: NDArray[np.float64]) -> float:
+    """Mean over subtasks of the mean over their queries, by plain loops."""
+    by_subtask: dict[str, list[float]] = {}
+    for subtask, value in zip(found.frozen.subtasks, values.tolist()):
+        by_subtask.setdefault(subtask, []).append(value)
+    return sum(sum(some) / len(some) for some in by_subtask.values()) / len(by_subtask)
+
+
+def layout() -> Any:
+    """Stands for the layout that a study is given: served replays need none."""
+    return None
