@@ -1,0 +1,122 @@
+"""Means of columns over the queries of a replay, each labelled: of subtasks' means (macro), or of queries (pooled)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lossmap.judge import decompose, intervals, multiplicity
+from lossmap.judge.resampled import SHIFT
+from lossmap.studies.replay import run
+from lossmap.studies.replay.run import Replayed
+
+MACRO, POOLED = "macro", "pooled"
+"""The mean over subtasks of the mean over their queries, and the mean over queries: never in one table unlabelled."""
+UNITS = ("meetings", "queries")
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Row = dict[str, Any]
+
+
+def every(found: Replayed) -> Bools:
+    return np.ones(len(found.frozen.query_ids), bool)
+
+
+def parts(found: Replayed) -> Iterator[tuple[Row, Bools]]:
+    """The whole task, its subtasks and its groups (where there are several), with the queries of each.
+
+    ``pool``: stored rows of the group; None where the part reaches over groups.
+    """
+    frozen = found.frozen
+    yield _part(found, "task", found.task, every(found))
+    for kind, names in (("subtask", frozen.subtasks), ("group", frozen.groups)):
+        known = sorted(set(names))
+        for name in known if len(known) > 1 else []:
+            yield _part(found, kind, name, np.array([mine == name for mine in names]))
+
+
+def _part(found: Replayed, kind: str, name: str, keep: Bools) -> tuple[Row, Bools]:
+    groups = {group for group, kept in zip(found.frozen.groups, keep) if kept}
+    sizes = found.frozen.size[keep]
+    return {"part": kind, "name": name, "pool": int(sizes[0]) if len(groups) == 1 else None}, keep
+
+
+def weights(found: Replayed, mean: str, keep: Bools) -> Floats:
+    """Weights of the queries of ``keep`` under which their plain mean is the mean that ``mean`` names."""
+    chosen = [subtask for subtask, kept in zip(found.frozen.subtasks, keep) if kept]
+    return decompose.macro(chosen) if mean == MACRO else np.ones(len(chosen))
+
+
+def clusters(found: Replayed, keep: Bools) -> list[str] | None:
+    """What intervals resample whole, of the queries of ``keep``."""
+    groups = run.clusters(found)
+    return None if groups is None else [group for group, kept in zip(groups, keep) if kept]
+
+
+def measured(
+    found: Replayed, values: Mapping[str, Floats], deltas: Mapping[str, Floats], mean: str, keep: Bools | None = None
+) -> Row:
+    """Means of ``values`` as fields and of ``deltas`` under ``deltas`` (columns (Q,) by name), with all ``intervals``.
+
+    ``keep`` (Q,) chooses queries; where it chooses none, every mean and interval is None. Deltas are taken query by
+    query by the caller, so that their intervals are paired.
+    """
+    chosen = every(found) if keep is None else keep
+    columns = {**values, **deltas}
+    if not chosen.any():
+        empty = {"queries": 0, "meetings": 0, **dict.fromkeys(values), "deltas": dict.fromkeys(deltas)}
+        return {"mean": mean, **empty, "intervals": dict.fromkeys(columns)}
+    table = np.column_stack(list(columns.values()))[chosen] * weights(found, mean, chosen)[:, None]
+    estimate = intervals.means_with_intervals(table, clusters(found, chosen))
+    means = dict(zip(columns, estimate.mean.tolist()))
+    return {
+        "mean": mean,
+        "queries": estimate.query_count,
+        "meetings": estimate.meeting_count,
+        **{name: means[name] for name in values},
+        "deltas": {name: means[name] for name in deltas},
+        "intervals": {name: estimate.interval(place) for place, name in enumerate(columns)},
+    }
+
+
+def over_tasks(tasks: Sequence[tuple[Replayed, Floats]]) -> tuple[float, dict[str, list[float]]]:
+    """The plain mean over tasks of their query-pooled means, and its interval: tasks are resampled apart.
+
+    Each further task pairs its resamples in another order, as judge/resampled does for corpora.
+    """
+    drawn = {unit: np.zeros(intervals.RESAMPLES) for unit in UNITS}
+    for place, (found, values) in enumerate(tasks):
+        alone = [str(number) for number in range(len(values))]
+        for unit, groups in zip(UNITS, (run.clusters(found) or alone, alone)):
+            means = intervals.resampled_means(*intervals.by_group(values[:, None], groups))[:, 0]
+            drawn[unit] += np.roll(means, SHIFT * place) / len(tasks)
+    mean = float(np.mean([values.mean() for _, values in tasks]))
+    return mean, {unit: intervals.ends(means[:, None])[0].tolist() for unit, means in drawn.items()}
+
+
+def adjust(rows: Sequence[Row]) -> None:
+    """Holm over ``rows``, written into each beside its ``p_values``."""
+    if rows:
+        adjusted = multiplicity.holm(np.array([[row["p_values"][unit] for unit in UNITS] for row in rows]))
+        for row, values in zip(rows, adjusted.tolist()):
+            row["holm"] = dict(zip(UNITS, values))
+
+
+def clear(interval: Mapping[str, Sequence[float]]) -> bool:
+    """Whether an interval by meeting leaves zero out."""
+    low, high = interval["meetings"]
+    return low > 0 or high < 0
+
+
+def by_model(found: Sequence[Replayed]) -> dict[str, list[Replayed]]:
+    """The tasks of each model, in the order of ``found``."""
+    return {model: [each for each in found if each.model == model] for model in dict.fromkeys(e.model for e in found)}
+
+
+def by_task(found: Sequence[Replayed]) -> dict[str, list[Replayed]]:
+    """The models of each task, in the order of ``found``."""
+    return {task: [each for each in found if each.task == task] for task in dict.fromkeys(e.task for e in found)}
