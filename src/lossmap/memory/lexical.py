@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from lossmap import canon, progress
 from lossmap.errors import LossmapError
 from lossmap.layout import Layout
+from lossmap.memory import tasks
 from lossmap.memory.groups import Group, Question
 from lossmap.memory.store import Store
 from lossmap.memory.tasks import Task
@@ -37,6 +38,13 @@ Found = tuple[NDArray[np.int32], NDArray[np.float64], bool]
 def folder(at: Layout, task: Task) -> Path:
     """Where the lists of ``task`` stand: with the task that its stanza names as having the same texts, if any."""
     return at.build / "memory" / "lexical" / str(task.stanza.get("lexical") or task.name)
+
+
+def run(at: Layout, name: str) -> Path:
+    """The rule: the lists of one task; of one that could not be had, lists of nothing. Returns their folder."""
+    task = tasks.load(at, name)
+    freeze(task, at)
+    return folder(at, task)
 
 
 def sha256(texts: Sequence[str]) -> str:
