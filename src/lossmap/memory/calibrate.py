@@ -70,7 +70,7 @@ def calibrate(vectors: Vectors, method: str = "separation", seed: int = SEED) ->
     """
     _require(vectors, method)
     if len(vectors) < LEAST_ROWS:
-        return Calibration(False, method, "live", None, UNCALIBRATED, *[None] * 5, (), 0, 0, seed)
+        return _failed(method, seed)
     rows = sample(len(vectors), seed)
     similar = _product(vectors[rows], vectors[rows])
     null = similar[np.triu_indices(len(rows), 1)]
@@ -120,15 +120,15 @@ def separate(null: Floats, positives: Floats) -> float:
 
 
 def record(calibration: Calibration) -> dict[str, Any]:
-    """As the card of a task holds it: every field, JSON-able."""
-    return {**asdict(calibration), "sampled": list(calibration.sampled)}
+    """As the card of a task holds it: every field, JSON-able, with the decimals that a results file keeps."""
+    return dict(canon.rounded(asdict(calibration)))
 
 
 def pinned(folder: Path, task: str, subtasks: Iterable[str]) -> Calibration | None:
     """The record of the group with these very subtasks in ``<folder>/<task>.json``, as pinned.
 
-    None where the task has no file, no such group, or a calibration that failed: it is then calibrated live (spec/replay
-    2.3). Raises (exit 2) where there is no such folder, and LossmapError on a record without its fields.
+    None where the task has no file, no such group, or a calibration that failed: it is then calibrated live
+    (spec/replay 2.3). Raises (exit 2) where there is no such folder, and LossmapError on a record without its fields.
     """
     path, wanted = folder / f"{task}.json", frozenset(subtasks)
     if not folder.is_dir():
@@ -137,7 +137,7 @@ def pinned(folder: Path, task: str, subtasks: Iterable[str]) -> Calibration | No
         return None
     try:
         groups = [group for group in canon.read_json(path)["groups"] if frozenset(group["subtasks"]) == wanted]
-        held = groups[0]["calibration"] if groups else {"ok": False}
+        held: dict[str, Any] = groups[0]["calibration"] if groups else {"ok": False}
         if not held["ok"]:
             return None
         return Calibration(**{**held, "source": "pinned", "sampled": tuple(held["sampled"])})
@@ -148,6 +148,25 @@ def pinned(folder: Path, task: str, subtasks: Iterable[str]) -> Calibration | No
             observed=f"{type(error).__name__}: {error}",
             expected='"groups", each with "subtasks" and the "calibration" of a task card',
         ) from error
+
+
+def _failed(method: str, seed: int) -> Calibration:
+    return Calibration(
+        ok=False,
+        method=method,
+        source="live",
+        proxy=None,
+        threshold=UNCALIBRATED,
+        youden_j=None,
+        null_admit_rate=None,
+        pos_admit_rate=None,
+        pos_mean=None,
+        distribution=None,
+        sampled=(),
+        pairs=0,
+        positives=0,
+        seed=seed,
+    )
 
 
 def _require(vectors: Vectors, method: str) -> None:
