@@ -14,7 +14,7 @@ import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Named(NamedTuple):
     cluster: str
 
 
-def query(random: np.random.Generator, size: int, subset: int | None) -> dict[str, object]:
+def query(random: np.random.Generator, size: int, subset: int | None) -> dict[str, Any]:
     """The frozen scores of one random query: a lexical list of half the pool, 3 relevant rows near the top."""
     cosine = random.normal(0.25, 0.1, size).astype(np.float32)
     listed = random.permutation(size)[: size // 2].astype(np.int32)
@@ -89,7 +89,8 @@ def vectorised(found: Frozen) -> np.ndarray:
     ideal = np.concatenate([[0.0], np.cumsum(discount)])[np.minimum(found.relevant, 10)]
     tops = (frozen.order(found, stage, weight) for stage, weight in COLUMNS)
     reached = np.column_stack([frozen.gains(found, top) @ discount for top in tops])
-    return np.divide(reached, ideal[:, None], out=np.zeros(reached.shape), where=ideal[:, None] > 0)
+    values: np.ndarray = np.divide(reached, ideal[:, None], out=np.zeros(reached.shape), where=ideal[:, None] > 0)
+    return values
 
 
 class Row(NamedTuple):
@@ -108,7 +109,7 @@ def rows_of(found: Frozen, i: int) -> list[Row]:
     gate, floor = np.float32(found.gate[i]), found.floor[i]
     columns = (found.row, found.dense, found.dense_eligible, found.lex)
     kept = zip(*(column[part].tolist() for column in columns), found.cosine[part], found.working[part])
-    return [Row(*some, bool(c >= floor), bool(c >= gate)) for *some, c, working in kept if working]
+    return [Row(r, d, p, x, bool(c >= floor), bool(c >= gate)) for r, d, p, x, c, working in kept if working]
 
 
 def plain(rows: list[Row], stage: str, weight: float, gate: float, eligible: int) -> list[int]:
