@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lossmap.errors import LossmapError
-from lossmap.memory.kept import ABSENT, DEPTH, REMAKE, Bools, Frozen, Ints
+from lossmap.memory.kept import ABSENT, DEPTH, REMAKE, Bools, Frozen, Ints, Reals, Rows
 
 DEEP = (0, 1, 3, 10, 30, 100, 300, 1000)
 """Where the bins of the dump begin, by dense rank among the eligible rows; the last is open (spec/replay 6.3b)."""
@@ -23,8 +23,6 @@ WHOLE = 30
 """Above this rank the dump holds every row; below, PER_BIN rows of each bin that are not relevant."""
 PER_BIN = 20
 
-Reals = NDArray[np.float32]
-Rows = NDArray[np.int32]
 
 ROW_COLUMNS = ("row", "cosine", "dense", "dense_eligible", "lex", "bm25", "label", "working", "chance")
 TYPES = {"fallback": bool, "subset": bool, "floor": np.float32, "gate": np.float64}

@@ -14,9 +14,9 @@ import numpy as np
 from lossmap.errors import LossmapError
 from lossmap.index.vectors import Vectors
 from lossmap.memory import cut
-from lossmap.memory.cut import Asked, Reals
+from lossmap.memory.cut import Asked
 from lossmap.memory.groups import Group, Question
-from lossmap.memory.kept import FLOOR_FACTOR, REMAKE, Frozen, Ints
+from lossmap.memory.kept import FLOOR_FACTOR, REMAKE, Frozen, Ints, Reals
 from lossmap.memory.lexical import Lexical
 from lossmap.memory.tasks import Task
 

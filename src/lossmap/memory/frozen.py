@@ -22,17 +22,19 @@ from lossmap.memory.kept import (
     Frozen,
     Ints,
     K,
+    Rows,
     load,
     save,
 )
 
 __all__ = ["ABSENT", "DEPTH", "FLOOR_FACTOR", "GATE_FACTOR", "K", "REFILLED", "RESERVED", "STAGES"]
-__all__ += ["Bools", "Floats", "Frozen", "Ints", "branch", "depth_for", "exact_to", "extent", "load", "order"]
-__all__ += ["ranking", "save"]
+__all__ += ["Bools", "Floats", "Frozen", "Ints", "branch", "depth_for", "exact_to", "extent", "gains", "load"]
+__all__ += ["order", "ranking", "save"]
 
 STAGES = ("s0", "s1", "s2", "s2nf", "s3", "s3r", "s3g1", "s3g2")
 """Dense order, its admitted prefix, fusion, fusion without a floor, fusion and gate; then, refilled from the reserved
 rows: fusion and gate, the gate without its cut of lexical ranks, and no gate (spec/replay 5.3, 3, 4.2, 6.6)."""
+GATED = ("s3", "s3r", "s3g1")
 REFILLED = ("s3r", "s3g1", "s3g2")
 BRANCHES = ("dropped by cosine", "kept by cosine", "kept by rank", "dropped by rank")
 """What :func:`branch` numbers from 0 (spec/replay 4.2)."""
@@ -65,23 +67,22 @@ def order(frozen: Frozen, stage: str, weight: float = 1.0, depth: int = 10) -> I
     """
     _check(frozen, stage, weight, depth)
     at = _near(frozen, stage, weight, depth)
-    query = frozen.query[at]
-    dense, lex = frozen.dense[at].astype(np.int64), frozen.lex[at].astype(np.int64)
+    query, dense = frozen.query[at], frozen.dense[at]
     if stage in ("s0", "s1"):
-        return _first(len(frozen.query_ids), at, query, -dense.astype(np.float64), dense, depth)
+        return _first(frozen, at, query, -dense.astype(np.float64), at, depth)
+    lex = frozen.lex[at]
     voted = np.ones(len(at), bool) if stage == "s2nf" else frozen.admitted_row[at]
-    score = np.where(voted, 1.0 / (K + dense + 1), 0.0)
-    if weight > 0:
-        score = score + np.where(lex >= 0, weight / (K + lex + 1), 0.0)
-    inserted = np.where(voted, dense, frozen.size[query] + lex)
+    score = np.where(voted, _votes(dense), 0.0) + _votes(lex, weight)
     listed = voted | (lex >= 0)
-    if stage not in ("s2", "s2nf", "s3g2"):
-        kept = _passes(frozen, at, query, voted, score)
-        listed &= kept | ~voted if stage == "s3g1" else kept
-    if stage not in REFILLED:
-        score[~listed] = -np.inf
-        return _first(len(frozen.query_ids), at, query, score, inserted, depth)
-    return _refilled(frozen, at, query, np.where(listed, score, -np.inf), inserted, depth)
+    if stage in GATED:
+        passes = _passes(frozen, at, query, voted, score)
+        listed &= passes | ~voted if stage == "s3g1" else passes
+    listed &= score >= _sure(frozen, at, voted & listed, depth)[query]
+    score[~listed] = -np.inf
+    kept = listed | (frozen.dense_eligible[at] < RESERVED) if stage in REFILLED else listed
+    at, query, score = at[kept], query[kept], score[kept]
+    inserted = np.where(voted[kept], dense[kept], frozen.size[query] + lex[kept])
+    return (_refilled if stage in REFILLED else _first)(frozen, at, query, score, inserted, depth)
 
 
 def _check(frozen: Frozen, stage: str, weight: float, depth: int) -> None:
@@ -107,17 +108,35 @@ def _check(frozen: Frozen, stage: str, weight: float, depth: int) -> None:
 def _near(frozen: Frozen, stage: str, weight: float, depth: int) -> Ints:
     """Positions of the rows that can be among the first ``depth`` of a stage: :func:`depth_for` of either arm.
 
-    Where a gate may empty the list above them, every lexical-only row stays in; a subset's rows all do.
+    Where a gate may empty the list above them, every lexical-only row stays in. A row that has no lexical vote needs to
+    be among the first ``depth`` of the eligible rows: those have dense votes that are larger, or none has.
     """
     dense, lex = frozen.dense, frozen.lex
     if stage in ("s0", "s1"):
         chosen = frozen.working & (frozen.dense_eligible < depth)
         return np.flatnonzero(chosen & frozen.admitted_row if stage == "s1" else chosen)
     reach = depth_for(depth, weight)
-    chosen = (dense < reach) | ((lex >= 0) & (lex < reach)) | np.repeat(frozen.subset, np.diff(frozen.offsets))
-    if stage in ("s3", "s3r", "s3g1"):
-        chosen |= (lex >= 0) & ~frozen.admitted_row
-    return np.flatnonzero(chosen & frozen.working)
+    chosen = (dense < reach) | (lex < reach) | np.repeat(frozen.subset, np.diff(frozen.offsets))
+    if stage in GATED:
+        chosen |= ~frozen.admitted_row
+    return np.flatnonzero(chosen & frozen.working & ((lex >= 0) | (frozen.dense_eligible < max(depth, RESERVED))))
+
+
+def _votes(ranks: Rows, weight: float = 1.0) -> Floats:
+    """weight / (K + rank + 1) of 0-based ranks, 0 for ABSENT; read from a table, since ranks repeat."""
+    table = weight / (K + np.arange(ranks.max(initial=ABSENT) + 1) + 1)
+    return np.append(table, 0.0)[ranks]  # ABSENT is -1: the last
+
+
+def _sure(frozen: Frozen, at: Ints, voted: Bools, depth: int) -> Floats:
+    """(Q,): what the first ``depth`` rows score at least; 0 where there may be fewer.
+
+    Listed rows with a dense vote are the head of the dense order, so that the vote of number ``depth`` is a bound.
+    """
+    least = np.zeros(len(frozen.query_ids))
+    last = at[voted & (frozen.dense_eligible[at] == depth - 1)]
+    least[frozen.query[last]] = _votes(frozen.dense[last])
+    return least
 
 
 def _passes(frozen: Frozen, at: Ints, query: Ints, voted: Bools, score: Floats) -> Bools:
@@ -131,20 +150,21 @@ def _refilled(frozen: Frozen, at: Ints, query: Ints, score: Floats, inserted: In
     """Rows of score -inf are off the list; those of them that are reserved fill it up, in dense order."""
     count = len(frozen.query_ids)
     least = np.minimum(RESERVED, frozen.eligible)
-    place = frozen.dense_eligible[at].astype(np.int64)
+    place = frozen.dense_eligible[at]
     missing = np.isneginf(score)
     length = np.maximum(np.bincount(query[~missing], minlength=count), least)
     fill = missing & (place < least[query])
     score = np.where(fill, -1.0 - place, score)
-    found = _first(count, at, query, score, inserted, depth)
+    found = _first(frozen, at, query, score, inserted, depth)
     return np.where(np.arange(depth) < length[:, None], found, ABSENT)
 
 
-def _first(count: int, at: Ints, query: Ints, score: Floats, inserted: Ints, depth: int) -> Ints:
-    """(``count``, depth): ``at`` by (query, score descending, insertion); a score of -inf is not listed.
+def _first(frozen: Frozen, at: Ints, query: Ints, score: Floats, inserted: Ints, depth: int) -> Ints:
+    """(Q, depth): ``at`` by (query, score descending, insertion); a score of -inf is not listed.
 
     ``query`` ascends. Queries are sorted together with those of a like number of rows.
     """
+    count = len(frozen.query_ids)
     found = np.full((count, depth), ABSENT, np.int64)
     listed = ~np.isneginf(score)
     at, query, score, inserted = at[listed], query[listed], score[listed], inserted[listed]
@@ -165,6 +185,11 @@ def _first(count: int, at: Ints, query: Ints, score: Floats, inserted: Ints, dep
     return found
 
 
+def gains(frozen: Frozen, top: Ints) -> Floats:
+    """(Q, depth): 1 where a row of ``top`` is relevant, what nDCG is summed from without a loop over queries."""
+    return np.where(top == ABSENT, False, frozen.label[top] if len(frozen.label) else False).astype(np.float64)
+
+
 def ranking(frozen: Frozen, top: Ints) -> dict[str, list[int]]:
     """Query to its rows in the order of ``top`` (positions, as :func:`order` has them)."""
     rows = np.where(top == ABSENT, 0, frozen.row[top] if len(frozen.row) else 0).tolist()
@@ -176,8 +201,7 @@ def branch(frozen: Frozen) -> Ints:
     """(R,): what the gate does to a row of the fused list, by BRANCHES; ABSENT for a row that is not on it."""
     at = np.arange(len(frozen.row))
     voted, listed = frozen.admitted_row, frozen.lex >= 0
-    score = np.where(listed, 1.0 / (K + frozen.lex.astype(np.int64) + 1), 0.0)
-    passes = _passes(frozen, at, frozen.query, voted, score)
+    passes = _passes(frozen, at, frozen.query, voted, _votes(frozen.lex))
     kind = np.where(voted, np.where(passes, 1, 0), np.where(passes, 2, 3))
     return np.where(voted | listed, kind, ABSENT)
 

@@ -7,6 +7,7 @@ so that a stage is a sort of some hundred rows instead of a recall over the corp
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from lossmap.errors import LossmapError
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Rows = NDArray[np.int32]
+Reals = NDArray[np.float32]
 
 ABSENT = -1
 K = 60
@@ -92,12 +95,12 @@ class Frozen:
     depth: int
     """Rows of either arm that the working set of a query without a subset holds."""
 
-    @property
+    @cached_property
     def query(self) -> Ints:
         """(R,): the query of each row."""
         return np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets))
 
-    @property
+    @cached_property
     def admitted_row(self) -> Bools:
         """(R,): cosine >= floor, both float32."""
         return self.cosine >= np.repeat(self.floor, np.diff(self.offsets))
