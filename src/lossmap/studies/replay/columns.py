@@ -90,10 +90,10 @@ def over_tasks(tasks: Sequence[tuple[Replayed, Floats]]) -> tuple[float, dict[st
     """
     drawn = {unit: np.zeros(intervals.RESAMPLES) for unit in UNITS}
     for place, (found, values) in enumerate(tasks):
-        alone = [str(number) for number in range(len(values))]
-        for unit, groups in zip(UNITS, (run.clusters(found) or alone, alone)):
-            means = intervals.resampled_means(*intervals.by_group(values[:, None], groups))[:, 0]
-            drawn[unit] += np.roll(means, SHIFT * place) / len(tasks)
+        alone, groups = (values[:, None], np.ones(len(values))), run.clusters(found)
+        units = {"queries": alone, "meetings": intervals.by_group(alone[0], groups) if groups else alone}
+        for unit, (sums, sizes) in units.items():
+            drawn[unit] += np.roll(intervals.resampled_means(sums, sizes)[:, 0], SHIFT * place) / len(tasks)
     mean = float(np.mean([values.mean() for _, values in tasks]))
     return mean, {unit: intervals.ends(means[:, None])[0].tolist() for unit, means in drawn.items()}
 
