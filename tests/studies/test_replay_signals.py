@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from lossmap.studies.replay import columns, signals
 FOUND = replay_crafted.chapter()
 
 
-def study(monkeypatch: pytest.MonkeyPatch, found: list[Crafted]) -> dict[str, list[dict[str, object]]]:
+def study(monkeypatch: pytest.MonkeyPatch, found: list[Crafted]) -> dict[str, Any]:
     replay_crafted.serve(monkeypatch, found)
     return signals.study(replay_crafted.layout())
 
