@@ -50,7 +50,7 @@ def stanza(at: Layout, name: str) -> dict[str, Any]:
     found = layout.stanza(at, FILE, name)
     path = at.root / "workflow" / "schemas" / "tasks.schema.yaml"
     schema = yaml.safe_load(path.read_text(encoding="utf-8"))
-    broken = sorted(jsonschema.Draft202012Validator(schema).iter_errors({name: found}), key=lambda e: list(e.path))
+    broken = list(jsonschema.Draft202012Validator(schema).iter_errors({name: found}))
     if broken:
         raise LossmapError(
             "the registry of tasks breaks its schema",
@@ -75,15 +75,19 @@ def load(at: Layout, name: str, cap: int | None = None) -> Task:
     one of LMEB without its folder. Raises LossmapError on a corpus that was not normalised or that breaks its form.
     """
     given = stanza(at, name)
-    of_lmeb = isinstance(given["documents"], Mapping)
-    sources = [given["documents"]["corpus"]] if of_lmeb else keys(given)
-    tier, judged_by, reason = _standing(sources) if of_lmeb else _standing_of(at, sources, given["queries"])
+    documents, most = given["documents"], given.get("cap") if cap is None else cap
+    of_lmeb = isinstance(documents, Mapping)
+    sources = [documents["corpus"]] if of_lmeb else keys(given)
+    tier, judged_by = _standing(sources, sources if of_lmeb else given["queries"])
     if tier != "A" and at.public:
-        reason = f"a corpus of tier {tier}: only at the scale internal{f', with {lmeb.VARIABLE} set' * of_lmeb}"
-    content = Content(reason=reason)
-    if reason is None:
-        content = _of_lmeb(at, name, given["documents"]) if of_lmeb else groups.of_corpora(at, given)
-    asked = capped(content.questions, cap or given.get("cap"))
+        need = f", with {lmeb.VARIABLE} set" if of_lmeb else ""
+        content = Content(reason=f"a corpus of tier {tier}: only at the scale internal{need}")
+    elif of_lmeb:
+        content = _of_lmeb(at, name, documents)
+    else:
+        reason = _missing(at, sources)
+        content = Content(reason=reason) if reason else groups.of_corpora(at, given)
+    asked = capped(content.questions, most)
     _check(name, content.groups, asked)
     place = (tuple(content.groups), asked, content.candidates)
     return Task(name, tier, judged_by, given["keyed"], *place, bool(content.groups), content.reason, given)
@@ -91,6 +95,8 @@ def load(at: Layout, name: str, cap: int | None = None) -> Task:
 
 def capped(questions: Sequence[Question], cap: int | None) -> tuple[Question, ...]:
     """At most ``cap`` questions a subtask: of n the 0th, k-th, 2k-th, ... for k = ceil(n / cap) (spec/replay 5.1)."""
+    if cap is not None and cap < 1:
+        raise LossmapError("a cap of queries is unusable", observed=cap, expected="1 or more", exit_code=2)
     counts, seen = Counter(question.subtask for question in questions), Counter[str]()
     kept = []
     for question in questions:
@@ -101,28 +107,27 @@ def capped(questions: Sequence[Question], cap: int | None) -> tuple[Question, ..
     return tuple(kept)
 
 
-def _standing(sources: Iterable[str]) -> tuple[str, str, str | None]:
-    """Tier and judges as the registry of corpora states them."""
-    stanzas = [registry.query_set(key) if "." in key else registry.select([key])[0] for key in sources]
-    judges = dict.fromkeys(found.judged_by for found in stanzas if found.judged_by)
-    return transcript.worst(found.tier for found in stanzas), " and ".join(judges), None
+def _standing(sources: Iterable[str], queries: Iterable[str]) -> tuple[str, str]:
+    """The worst tier of the corpora, and who judged the queries, as the registry of corpora states them."""
+    tiers = [found.tier for found in registry.select(key.partition(".")[0] for key in sources)]
+    judges = [found.judged_by for found in registry.select(key.partition(".")[0] for key in queries)]
+    return transcript.worst(tiers), " and ".join(dict.fromkeys(judge for judge in judges if judge))
 
 
-def _standing_of(at: Layout, sources: Sequence[str], queries: Sequence[str]) -> tuple[str, str, str | None]:
-    """As _standing, and the reason where a corpus could not be had; the judges are those of the queries."""
-    tier, judged_by = _standing(sources)[0], _standing(queries)[1]
-    if tier != "A" and at.public:
-        return tier, judged_by, None
+def _missing(at: Layout, sources: Iterable[str]) -> str | None:
+    """Why one of the corpora could not be had; None where all were. Raises where the rule of one has not run."""
     for key in sources:
-        if not (at.corpus(key) / "corpus.json").is_file():
+        folder = at.corpus(key)
+        if not (folder / "corpus.json").is_file():
             raise LossmapError(
                 "a corpus has not been normalised",
-                where=at.corpus(key),
+                where=folder,
                 next_command=f"./run lossmap corpora normalise {key} --scale {at.scale}",
             )
-    cards = [transcript.read_card(at.corpus(key)) for key in sources]
-    reason = next((f"{card['key']}: {card['reason']}" for card in cards if not card["obtained"]), None)
-    return transcript.worst([tier, *(card["tier"] for card in cards)]), judged_by, reason
+        card = transcript.read_card(folder)
+        if not card["obtained"]:
+            return f"{key}: {card['reason']}"
+    return None
 
 
 def _of_lmeb(at: Layout, name: str, documents: Mapping[str, Any]) -> Content:

@@ -35,6 +35,11 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "percent_interval": lambda value: f"[{value[0]:+.1f}%, {value[1]:+.1f}%]".replace("-", "\N{MINUS SIGN}"),
     "signed2": lambda value: f"{value:+.2f}".replace("-", "\N{MINUS SIGN}"),
     "signed_interval2": lambda value: f"[{value[0]:+.2f}, {value[1]:+.2f}]".replace("-", "\N{MINUS SIGN}"),
+    # Of a measure between 0 and 1, in points of a hundred.
+    "points": lambda value: f"{100 * value:.2f}",
+    "signed_points": lambda value: f"{100 * value:+.2f}".replace("-", "\N{MINUS SIGN}"),
+    "points_interval": lambda value: f"[{100 * value[0]:+.2f}, {100 * value[1]:+.2f}]".replace("-", "\N{MINUS SIGN}"),
+    "g3": lambda value: f"{value:.3g}",
     "hash": lambda value: str(value)[:10],
     "list": lambda value: ", ".join(map(str, value)),
     "count": lambda value: f"{len(value):,}",

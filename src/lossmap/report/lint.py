@@ -141,7 +141,7 @@ def check_texts(specifications: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 DELTAS, INTERVALS = ("delta", "deltas", "percent"), ("interval", "intervals", "percent_intervals")
-SIGNED = ("signed2", "signed4", "percent")
+SIGNED = ("signed2", "signed4", "signed_points", "percent")
 
 
 def bare(spec: Mapping[str, Any]) -> list[str]:
