@@ -20,8 +20,8 @@ __all__ = ["POOLS", "Crafted", "Pool", "Query", "chapter", "frozen", "gate", "li
 
 DEPTH = 260
 SHALLOW, MOST = 30, 20
-DEEP = (30, 100, 300, 1000)
-"""Lower edges of the bins of the dump that are sampled, at most MOST rows each (spec/replay 6.3)."""
+DEEP = (0, 1, 3, 10, 30, 100, 300, 1000)
+"""Lower edges of the bins of the dump; from SHALLOW on at most MOST rows of each are sampled (spec/replay 6.3)."""
 ROW_ARRAYS = {
     "row": np.int32,
     "cosine": np.float32,
@@ -92,8 +92,10 @@ def _rows(query: Query, depth: int, generator: np.random.Generator) -> list[dict
         alone = [row for row in query.lex if row in query.eligible and query.cosine[row] < query.floor]
         near.update(alone[:depth])
     working = query.eligible if query.pool.subset else near
-    chance = dict.fromkeys([*ranked[:SHALLOW], *query.gold], 1.0)
+    chance = dict.fromkeys([*ranked[:SHALLOW], *(query.gold & query.eligible)], 1.0)
     for low, high in zip(DEEP, [*DEEP[1:], len(ranked)]):
+        if low < SHALLOW:
+            continue
         inside = [row for row in ranked[low:high] if row not in query.gold]
         picked = generator.permutation(inside)[:MOST].tolist()
         chance.update(dict.fromkeys(picked, min(1.0, MOST / max(len(inside), 1))))
@@ -109,7 +111,7 @@ def _rows(query: Query, depth: int, generator: np.random.Generator) -> list[dict
             "working": row in working,
             "chance": chance.get(row, 0.0),
         }
-        for row in sorted({*working, *chance})
+        for row in sorted({*working, *chance, *query.gold})
     ]
 
 
