@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import replay_crafted
@@ -14,7 +16,7 @@ from lossmap.studies.replay import interactions
 FOUND = replay_crafted.chapter(models=3)
 
 
-def study(monkeypatch: pytest.MonkeyPatch, found: list[Crafted]) -> dict[str, list[dict[str, object]]]:
+def study(monkeypatch: pytest.MonkeyPatch, found: list[Crafted]) -> dict[str, Any]:
     replay_crafted.serve(monkeypatch, found)
     return interactions.study(replay_crafted.layout())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from lossmap.studies.replay import columns, signals
 FOUND = replay_crafted.chapter()
 
 
-def study(monkeypatch: pytest.MonkeyPatch, found: list[Crafted]) -> dict[str, list[dict[str, object]]]:
+def study(monkeypatch: pytest.MonkeyPatch, found: list[Crafted]) -> dict[str, Any]:
     replay_crafted.serve(monkeypatch, found)
     return signals.study(replay_crafted.layout())
 
@@ -99,13 +100,15 @@ def test_one_tau_serves_the_tasks_of_a_model(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_interval_over_tasks_resamples_each_task_apart() -> None:
     values = FOUND[0].table["s2"] - FOUND[0].table["s1"]
-    mean, ends = columns.over_tasks([(FOUND[0], values)])
+    said = columns.over_tasks([(FOUND[0], {"fus": values})])
     alone = intervals.means_with_intervals(values[:, None], list(FOUND[0].frozen.clusters))
-    assert mean == pytest.approx(float(alone.mean[0]))
-    assert ends["queries"] == pytest.approx(alone.interval(0)["queries"])
-    assert ends["meetings"] == pytest.approx(alone.interval(0)["meetings"])
-    _, twice = columns.over_tasks([(FOUND[0], values)] * 2)
-    assert twice["queries"][1] - twice["queries"][0] < 0.85 * (ends["queries"][1] - ends["queries"][0])
+    assert said["deltas"]["fus"] == pytest.approx(float(alone.mean[0]))
+    for unit, ends in alone.interval(0).items():
+        assert said["intervals"]["fus"][unit] == pytest.approx(ends)
+    once, twice = (
+        columns.over_tasks([(FOUND[0], {"fus": values})] * times)["intervals"]["fus"]["queries"] for times in (1, 2)
+    )
+    assert twice[1] - twice[0] < 0.85 * (once[1] - once[0])
 
 
 def test_an_oracle_takes_the_better_order_of_each_query(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,19 +83,25 @@ def measured(
     }
 
 
-def over_tasks(tasks: Sequence[tuple[Replayed, Floats]]) -> tuple[float, dict[str, list[float]]]:
-    """The plain mean over tasks of their query-pooled means, and its interval: tasks are resampled apart.
+def over_tasks(tasks: Sequence[tuple[Replayed, Mapping[str, Floats]]]) -> Row:
+    """``deltas`` and ``intervals``: of each column the plain mean over tasks of query-pooled means.
 
-    Each further task pairs its resamples in another order, as judge/resampled does for corpora.
+    Tasks are resampled apart: each further one pairs its resamples in another order, as judge/resampled does.
     """
-    drawn = {unit: np.zeros(intervals.RESAMPLES) for unit in UNITS}
-    for place, (found, values) in enumerate(tasks):
-        alone, groups = (values[:, None], np.ones(len(values))), run.clusters(found)
-        units = {"queries": alone, "meetings": intervals.by_group(alone[0], groups) if groups else alone}
-        for unit, (sums, sizes) in units.items():
-            drawn[unit] += np.roll(intervals.resampled_means(sums, sizes)[:, 0], SHIFT * place) / len(tasks)
-    mean = float(np.mean([values.mean() for _, values in tasks]))
-    return mean, {unit: intervals.ends(means[:, None])[0].tolist() for unit, means in drawn.items()}
+    names = list(tasks[0][1])
+    drawn = {unit: np.zeros((intervals.RESAMPLES, len(names))) for unit in UNITS}
+    means = np.zeros(len(names))
+    for place, (found, deltas) in enumerate(tasks):
+        values, groups = np.column_stack([deltas[name] for name in names]), run.clusters(found)
+        means += values.mean(axis=0) / len(tasks)
+        by_query = by_meeting = intervals.resampled_means(values, np.ones(len(values)))
+        if groups is not None:
+            by_meeting = intervals.resampled_means(*intervals.by_group(values, groups))
+        for unit, resampled in zip(UNITS, (by_meeting, by_query)):
+            drawn[unit] += np.roll(resampled, SHIFT * place, axis=0) / len(tasks)
+    ends = {unit: intervals.ends(resampled).tolist() for unit, resampled in drawn.items()}
+    spans = {name: {unit: ends[unit][column] for unit in UNITS} for column, name in enumerate(names)}
+    return {"deltas": dict(zip(names, means.tolist())), "intervals": spans}
 
 
 def adjust(rows: Sequence[Row]) -> None:

@@ -49,7 +49,6 @@ def _row(found: Replayed) -> Row:
         "moved_down_only_share": loss["stay"]["share"],
         "same_relevant_share": loss["same_relevant"]["share"],
         "same_rows_share": loss["same_rows"]["share"],
-        "taxonomy": said,
     }
 
 

@@ -110,17 +110,14 @@ def _shared(model: str, found: Sequence[Replayed], name: str) -> Row:
     }
     tau, (dense, fused) = _choose(means), (means[tau] for tau in CONSTANT.values())
     better = CONSTANT[_constant(dense, fused)]
-    gain = [(each, switched(each, name, tau) - switched(each, name, better)) for each in found]
-    own = [(each, switched(each, name, tau) - switched(each, name, _best_constant(each))) for each in found]
-    said = {"gain": columns.over_tasks(gain), "over_best_constants": columns.over_tasks(own)}
+    against = {"gain": lambda each: better, "over_best_constants": _best_constant}
+    columns_ = [
+        (each, {k: switched(each, name, tau) - switched(each, name, other(each)) for k, other in against.items()})
+        for each in found
+    ]
     head = {"model": model, "signal": name, "tasks": len(found), "mean": POOLED, **_policy(tau)}
-    return {
-        **head,
-        "better_constant": _constant(dense, fused),
-        **{"s1": dense, "s2": fused, "switch": means[tau]},
-        "deltas": {key: mean for key, (mean, _) in said.items()},
-        "intervals": {key: interval for key, (_, interval) in said.items()},
-    }
+    said = {"better_constant": _constant(dense, fused), "s1": dense, "s2": fused, "switch": means[tau]}
+    return {**head, **said, **columns.over_tasks(columns_)}
 
 
 def _best_constant(found: Replayed) -> float:
