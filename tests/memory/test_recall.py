@@ -249,6 +249,7 @@ def test_do_recall_is_the_gated_fusion_with_the_best_last(held: Store, monkeypat
     live = Recall(held, 0.3)  # floor 0.15; 31 rows: m = 0.3327, so of the lexical-only rows the first alone stays
     assert order(live.rrf("asked", ASKED, 31)) == [0, 1, 5, 2, 6]
     assert order(live.do_recall("asked", ASKED, 31)) == [2, 5, 0]
+    assert live.deliver(live.rrf("asked", ASKED, 31), 31) == live.do_recall("asked", ASKED, 31)
     with_lists(held, cosines[:30], [5, 6, 1, 0], monkeypatch)
     assert order(live.do_recall("asked", ASKED, 30)) == [2, 0]
 

@@ -29,7 +29,7 @@ from lossmap.memory.kept import (
 
 __all__ = ["ABSENT", "DEPTH", "FLOOR_FACTOR", "GATE_FACTOR", "K", "REFILLED", "RESERVED", "STAGES"]
 __all__ += ["Bools", "Floats", "Frozen", "Ints", "branch", "depth_for", "exact_to", "extent", "gains", "load"]
-__all__ += ["order", "ranking", "save"]
+__all__ += ["REMAKE", "order", "ranking", "save"]
 
 STAGES = ("s0", "s1", "s2", "s2nf", "s3", "s3r", "s3g1", "s3g2")
 """Dense order, its admitted prefix, fusion, fusion without a floor, fusion and gate; then, refilled from the reserved

@@ -128,12 +128,16 @@ class Recall:
 
         A blank text is not searched for: its rows are the newest ones, without a score.
         """
-        limit, blank = _clamped(limit), not text.strip()
+        blank = not text.strip()
         if blank:
             found = [Hit(rowid, key, None, None) for rowid, key, _ in self._keyword(text, limit)]
         else:
             found = self.rrf(text, vector, limit)
-        kept = gated(found, self.store.size(), blank)[:limit]
+        return self.deliver(found, limit, blank)
+
+    def deliver(self, found: list[Hit], limit: int, blank: bool = False) -> list[Hit]:
+        """What do_recall makes of a fused list: gate, cut, reversal. A caller that has the list need not fuse again."""
+        kept = gated(found, self.store.size(), blank)[: _clamped(limit)]
         kept.reverse()
         return kept
 

@@ -22,13 +22,12 @@ CALIBRATED = ("ok", "method", "source", "proxy", "threshold", "youden_j", "null_
 
 def study(at: Layout) -> dict[str, Any]:
     """populations.json: ``rows``, one a task and group and one a task of several; ``visibility``, one a model and task;
-    ``calibration``, one a model, task and group; ``missing``, the tasks that could not be had, with reasons."""
+    ``calibration``, one a model, task and group."""
     found = run.replayed(at)
     return {
         "rows": [row for mine in columns.by_task(found).values() for row in _populations(mine[0])],
         "visibility": [_visibility(each) for each in found],
         "calibration": [_calibrated(each, group) for each in found for group in each.card["groups"]],
-        "missing": run.missing(at),
     }
 
 

@@ -77,13 +77,6 @@ def replayed(at: Layout) -> list[Replayed]:
     return sorted(had, key=lambda each: (means[each.model], each.model))  # stable: tasks stay in order
 
 
-def missing(at: Layout) -> list[dict[str, Any]]:
-    """The tasks that could not be had, with their reasons."""
-    chapter = at.config["scales"][at.scale]["chapters"][CHAPTER]
-    cards = [Replayed(folder(at, chapter["models"][0], task)).card for task in chapter["tasks"]]
-    return [card for card in cards if not card["obtained"]]
-
-
 def values(found: Replayed, stage: str, weight: float = 1.0) -> Floats:
     """nDCG@10 (Q,) of a stage; of the fusion under ``weight`` where that is not 1."""
     return found.table[stage if weight == 1.0 else f"w{weight:g}"]

@@ -7,16 +7,12 @@ from typing import Any
 
 from lossmap.layout import Layout
 from lossmap.studies.replay import (
-    density,
-    evidence,
     gate,
     identities,
     interactions,
     movement,
     populations,
     reservation,
-    reversal,
-    selector,
     signals,
     stages,
     starvation,
@@ -35,8 +31,4 @@ STUDIES: dict[str, Callable[[Layout], dict[str, Any]]] = {
     "gate": gate.study,
     "reservation": reservation.study,
     "starvation": starvation.study,
-    "reversal": reversal.study,
-    "evidence": evidence.study,
-    "density": density.study,
-    "selector": selector.study,
 }

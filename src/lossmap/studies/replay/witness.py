@@ -97,7 +97,7 @@ def _of_group(
     for question in mine:
         allowed = task.candidates[question.scene] if question.scene else None
         fused = recall.rrf(question.text, asked[question.query_id], limit)
-        answer = recall.do_recall(question.text, asked[question.query_id], limit)[::-1]
+        answer = recall.deliver(fused, limit)[::-1]  # what do_recall hands out, best last
         orders = [
             list(itertools.islice((hit.rowid - 1 for hit in hits if allowed is None or hit.key in allowed), COMPARED))
             for hits in (fused, answer)
