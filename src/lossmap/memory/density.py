@@ -3,9 +3,10 @@
 With labels log f1/f0 (v, l) can be estimated outright; without them nothing here identifies it (spec/replay 6.5), so
 that this is a bound on what one table for all queries can do, not a way to rank.
 
-The cosine v is read in bins of the null's quantiles. The lexical score l is read by its rank on the query's list, since
-bm25 adds up over the terms of a query: its scale is the query's own, the same rank means the same to every query, and a
-list from LIKE has ranks but no score. A row that is off the list has a bin of its own, below all ranks.
+One table serves all queries, so that v and l must mean the same to each. Neither score does, strictly: bm25 adds up
+over the terms of a query, and a cosine is high or low with the query. Hence three readings: of ``scores`` (cosine and
+bm25), of ``ranks`` (which every query has alike), and ``mixed`` (cosine and lexical rank), which sharpens one side
+alone. Bins are quantiles of the null; a row that is off the lexical list has one of its own, below all that are on it.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from lossmap.memory import dump
-from lossmap.memory.frozen import ABSENT, Bools, Floats, Frozen, Ints, Rows
+from lossmap.memory.frozen import ABSENT, Bools, Floats, Frozen, Ints
 
-PARTS = {"cosine": 20, "lexical": 2}
+READINGS = ("scores", "ranks", "mixed")
+PARTS = {"dense": 20, "lexical": 2}
 """Equal parts of the null that the bins begin with; the last part is then halved on and on."""
 LEAST = 50
 """Rows of the null that the last bin holds at least, counted as they were sampled."""
@@ -33,42 +34,50 @@ NEXT_TO_NOTHING = 1e-9
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows (n,) of one class: ``cosine``, ``lex`` (0-based rank, ABSENT off the list), ``weight`` (rows it stands
-    for)."""
+    """Rows (n,) of one class: ``dense`` and ``lexical`` as :func:`read` has them, ``weight`` (rows it stands for)."""
 
-    cosine: Floats
-    lex: Ints
+    dense: Floats
+    lexical: Floats
     weight: Floats
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """``log`` (V, L): log f1/f0 in V bins of the cosine and L lexical ones, the first for rows off the list; it falls
-    along neither axis. Bins begin at the values of ``cosine`` (V - 1,) and ``lexical`` (L - 2,; minus the rank)."""
+    """``log`` (V, L): log f1/f0 in V dense bins and L lexical ones, the first for rows off the list; it falls along
+    neither axis. Bins begin at the values of ``dense`` (V - 1,) and ``lexical`` (L - 2,)."""
 
     log: Floats
-    cosine: Floats
+    dense: Floats
     lexical: Floats
 
-    def of(self, cosine: NDArray[np.floating], lex: Ints | Rows) -> Floats:
+    def of(self, dense: Floats, lexical: Floats) -> Floats:
         """The log ratio (n,) of rows."""
-        return np.asarray(self.log[_cells(self.cosine, self.lexical, cosine, lex)], np.float64)
+        return np.asarray(self.log[_cells(self.dense, self.lexical, dense, lexical)], np.float64)
 
 
-def relevant(found: Frozen, queries: Bools) -> Sample:
+def read(found: Frozen, reading: str) -> tuple[Floats, Floats]:
+    """v and l (R,), larger is better: nan for l off the lexical list, minus infinity for a bm25 that LIKE has not.
+
+    Dense ranks are those among the eligible rows, lexical ones those of the whole list, as the fusion reads them.
+    """
+    ranks = reading == "ranks"
+    v = -found.dense_eligible.astype(np.float64) if ranks else found.cosine.astype(np.float64)
+    bm25 = np.where(np.isnan(found.bm25), -np.inf, found.bm25)
+    return v, np.where(found.lex < 0, np.nan, bm25 if reading == "scores" else -found.lex.astype(np.float64))
+
+
+def relevant(found: Frozen, queries: Bools, reading: str) -> Sample:
     """The eligible relevant rows of ``queries`` (Q,), each for itself."""
-    return _sample(found, found.label & (found.dense_eligible >= 0) & queries[found.query], np.ones(len(found.row)))
+    chosen = found.label & (found.dense_eligible >= 0) & queries[found.query]
+    v, l = read(found, reading)  # noqa: E741
+    return Sample(v[chosen], l[chosen], np.ones(int(chosen.sum())))
 
 
-def null(found: Frozen, queries: Bools) -> Sample:
+def null(found: Frozen, queries: Bools, reading: str) -> Sample:
     """The rows of the dump's null of ``queries`` (Q,), each for one over the chance with which it was drawn."""
-    weight = np.divide(1.0, found.chance, out=np.zeros(len(found.chance)), where=found.chance > 0)
-    return _sample(found, dump.null(found) & queries[found.query], weight)
-
-
-def _sample(found: Frozen, chosen: Bools, weight: Floats) -> Sample:
-    at = np.flatnonzero(chosen)
-    return Sample(found.cosine[at].astype(np.float64), found.lex[at].astype(np.int64), weight[at])
+    chosen = dump.null(found) & queries[found.query]
+    v, l = read(found, reading)  # noqa: E741
+    return Sample(v[chosen], l[chosen], 1 / found.chance[chosen])
 
 
 def fit(first: Sample, second: Sample) -> Ratio:
@@ -77,15 +86,15 @@ def fit(first: Sample, second: Sample) -> Ratio:
     A table of zeros where either has no row. Cells count by how much their rows say, the inverse of the variance of a
     log ratio; a cell without a row takes the value of the cells below it.
     """
-    listed = second.lex >= 0
-    cosine = cuts(second.cosine, second.weight, PARTS["cosine"])
-    lexical = cuts(-second.lex[listed].astype(np.float64), second.weight[listed], PARTS["lexical"])
-    shape = (len(cosine) + 1, len(lexical) + 2)
-    if not len(first.lex) or not len(second.lex):
-        return Ratio(np.zeros(shape), cosine, lexical)
+    listed = ~np.isnan(second.lexical)
+    dense = cuts(second.dense, second.weight, PARTS["dense"])
+    lexical = cuts(second.lexical[listed], second.weight[listed], PARTS["lexical"])
+    shape = (len(dense) + 1, len(lexical) + 2)
+    if not len(first.dense) or not len(second.dense):
+        return Ratio(np.zeros(shape), dense, lexical)
     held, seen = [], []
     for sample in (first, second):
-        cell = np.ravel_multi_index(_cells(cosine, lexical, sample.cosine, sample.lex), shape)
+        cell = np.ravel_multi_index(_cells(dense, lexical, sample.dense, sample.lexical), shape)
         held.append(np.bincount(cell, sample.weight, minlength=shape[0] * shape[1]).reshape(shape))
         seen.append(np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape))
     smooth = [(count + 1) / (count.sum() + count.size) for count in held]
@@ -93,7 +102,7 @@ def fit(first: Sample, second: Sample) -> Ratio:
     raw = np.log(smooth[0]) - np.log(smooth[1])
     weight = 1 / (1 / (seen[0] + 1) + 1 / (seen[1] + 1))
     log = monotone(np.where(known, raw, raw[known].min()), np.where(known, weight, NEXT_TO_NOTHING))
-    return Ratio(np.round(log, PLACES) + 0.0, cosine, lexical)
+    return Ratio(np.round(log, PLACES) + 0.0, dense, lexical)
 
 
 def cuts(score: Floats, weight: Floats, parts: int) -> Floats:
@@ -128,9 +137,9 @@ def monotone(values: Floats, weight: Floats) -> Floats:
     return np.asarray(np.maximum.accumulate(np.maximum.accumulate(table, axis=0), axis=1))
 
 
-def _cells(cosine: Floats, lexical: Floats, v: NDArray[np.floating], lex: Ints | Rows) -> tuple[Ints, Ints]:
-    place = 1 + np.searchsorted(lexical, -lex.astype(np.float64), side="right")
-    return np.searchsorted(cosine, v.astype(np.float64), side="right"), np.where(lex >= 0, place, 0)
+def _cells(dense: Floats, lexical: Floats, v: Floats, l: Floats) -> tuple[Ints, Ints]:  # noqa: E741
+    place = np.where(np.isnan(l), 0, 1 + np.searchsorted(lexical, l, side="right"))
+    return np.searchsorted(dense, v, side="right"), place
 
 
 def order(found: Frozen, score: Floats, depth: int = 10) -> Ints:
@@ -147,13 +156,15 @@ def order(found: Frozen, score: Floats, depth: int = 10) -> Ints:
     return top
 
 
-def unkept(found: Frozen, ratio: Ratio) -> Floats:
+def unkept(found: Frozen, ratio: Ratio, reading: str) -> Floats:
     """(Q,): the most that a row which was not kept can score; minus infinity where every eligible row was.
 
     Such a row is below the last kept dense rank, and off the list or below the last kept lexical rank.
     """
-    last = np.full(len(found.query_ids), -np.inf)
-    at = np.flatnonzero(found.dense == found.depth - 1)
-    lex = np.where(found.lexical > found.depth, found.depth, ABSENT)
-    last[found.query[at]] = ratio.of(found.cosine[at], lex[found.query[at]])
-    return np.where(found.subset | (found.size <= found.depth), -np.inf, last)
+    v, l = read(found, reading)  # noqa: E741
+    last = [np.full(len(found.query_ids), np.nan) for _ in range(2)]
+    for side, ranks, out in ((v, found.dense, last[0]), (l, found.lex, last[1])):
+        at = np.flatnonzero(ranks == found.depth - 1)
+        out[found.query[at]] = side[at]
+    score = ratio.of(last[0], np.where(found.lexical > found.depth, last[1], np.nan))
+    return np.where(found.subset | (found.size <= found.depth), -np.inf, score)

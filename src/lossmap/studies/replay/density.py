@@ -23,34 +23,32 @@ min(10, eligible) rows, as S0 and the refilled fusion do."""
 
 
 def study(at: Layout) -> dict[str, Any]:
-    """density.json: ``rows``, one a model and task. ``density`` is scored on queries whose labels its table never saw,
-    ``constant`` is the fusion under the weight chosen on the same queries as the table, ``best`` under the weight
-    chosen in sample."""
-    rows = [_row(each) for each in run.replayed(at)]
+    """density.json: ``rows``, one a model, task and reading of the two scores.
+
+    ``density`` is scored on queries whose labels its table never saw, ``constant`` is the fusion under the weight that
+    is best on the queries of that table, ``best`` under the weight chosen in sample.
+    """
+    rows = [row for each in run.replayed(at) for row in _rows(each)]
     bins = {"parts": density.PARTS, "least": density.LEAST}
     return {"rows": rows, "folds": folds.FOLDS, "bins": bins, "grid": list(weights.ALL), "intervals": intervals.card()}
 
 
-def _row(found: Replayed) -> Row:
-    fold = folds.dealt(found)
-    kept = found.frozen
-    values, weight = _constant(found, fold)
+def _rows(found: Replayed) -> list[Row]:
+    fold, qrels = folds.dealt(found), found.frozen.qrels()
+    constant, weight = _constant(found, fold)
     best, _ = weights.best(found, weights.ALL)
-    top, said = held_out(found, fold)
-    columns_ = {stage: run.values(found, stage) for stage in AGAINST.values()}
-    columns_ |= {"constant": values, "best": run.values(found, "s2", best)}
-    columns_["density"] = decompose.ndcg(kept.qrels(), frozen.ranking(kept, top))
+    values = {stage: run.values(found, stage) for stage in AGAINST.values()}
+    values |= {"constant": constant, "best": run.values(found, "s2", best)}
     others = {**AGAINST, "constant": "constant", "best": "best"}
-    deltas = {f"over_{name}": columns_["density"] - columns_[column] for name, column in others.items()}
-    moved = (top != frozen.order(kept, "s0")).any(axis=1)
-    return {
-        **run.head(found),
-        **columns.measured(found, columns_, deltas, MACRO),
-        "weights": weight,
-        "best_weight": best,
-        **said,
-        "moved": float(moved.mean()),
-    }
+    dense, rows = frozen.order(found.frozen, "s0"), []
+    for reading in density.READINGS:
+        top, said = held_out(found, fold, reading)
+        mine = decompose.ndcg(qrels, frozen.ranking(found.frozen, top))
+        deltas = {f"over_{name}": mine - values[column] for name, column in others.items()}
+        measured = columns.measured(found, {**values, "density": mine}, deltas, MACRO)
+        chosen = {"weights": weight, "best_weight": best, "moved": float((top != dense).any(axis=1).mean())}
+        rows.append({**run.head(found), "reading": reading, **measured, **chosen, **said})
+    return rows
 
 
 def _constant(found: Replayed, fold: Ints) -> tuple[Floats, list[float]]:
@@ -64,24 +62,25 @@ def _constant(found: Replayed, fold: Ints) -> tuple[Floats, list[float]]:
     return values, chosen
 
 
-def held_out(found: Replayed, fold: Ints) -> tuple[Ints, Row]:
+def held_out(found: Replayed, fold: Ints, reading: str) -> tuple[Ints, Row]:
     """The first ten rows (Q, 10) of each query by the table of the other folds, and what there is to say of it.
 
     ``relevant`` and ``null``: rows that a table is made of, in the mean over folds. ``cells`` likewise. ``nats``: the
-    most that the lexical side moves a row within one bin of the cosine. ``flat``: tables that say nothing. ``proved``:
+    most that the lexical side moves a row within one dense bin. ``flat``: tables that say nothing. ``proved``:
     queries whose ten rows no row can enter that was not kept.
     """
     kept = found.frozen
+    v, l = density.read(kept, reading)  # noqa: E741
     score, bound = np.zeros(len(kept.row)), np.zeros(len(fold))
     tables: list[Row] = []
     for number in np.unique(fold):
         train: Bools = fold != number
-        first, null = density.relevant(kept, train), density.null(kept, train)
+        first, null = (part(kept, train, reading) for part in (density.relevant, density.null))
         ratio = density.fit(first, null)
         mine = ~train[kept.query]
-        score[mine] = ratio.of(kept.cosine[mine], kept.lex[mine])
-        bound[~train] = density.unkept(kept, ratio)[~train]
-        tables.append(_table(ratio, len(first.lex), len(null.lex)))
+        score[mine] = ratio.of(v[mine], l[mine])
+        bound[~train] = density.unkept(kept, ratio, reading)[~train]
+        tables.append(_table(ratio, len(first.dense), len(null.dense)))
     top = density.order(kept, score)
     tenth = np.where(top[:, -1] == ABSENT, -np.inf, score[top[:, -1]])
     within = (tenth > bound) | ((tenth == bound) & (kept.dense[top[:, -1]] < kept.depth)) | np.isneginf(bound)

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def dealt(found: Replayed, count: int = FOLDS) -> Ints:
-    """The fold (Q,) of each query. A meeting is in one fold, and folds hold as many clusters as each other, or one more.
+    """The fold (Q,) of each query: a meeting is in one fold, and folds differ by one cluster at most.
 
     Clusters are dealt in the order of the SHA-256 of their names; the same task has the same folds under every model.
     """
