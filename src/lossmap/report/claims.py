@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from lossmap import canon, transcript
 from lossmap.errors import LossmapError
-from lossmap.report import documents, ledger
+from lossmap.report import arithmetic, documents, ledger
 
 NAME = "claims.json"
 
@@ -265,6 +265,14 @@ class Book:
         """A cited number exactly as its document printed it."""
         return self._published(name)["printed"]
 
+    def tally(self, document: str, part: str, count: str = "checked") -> str:
+        """How many identities of a part of a cited document are ``checked``, or ``exact``, ``one``, ``more`` last
+        digits off, or ``beyond_rounding``."""
+        rows = {row["part"]: row for row in arithmetic.tally_published(document)}  # the last of a part is its whole
+        if part not in rows:
+            unknown("part", part, rows, "use a part that an identity of paper/published.yaml names")
+        return documents.formatted(rows[part][count], "int")
+
     def constant(self, name: str) -> str:
         """A number that no rule measures; its reason stands in paper/constants.yaml."""
         constants = documents.data("constants.yaml")
@@ -298,6 +306,6 @@ class Book:
 
     def helpers(self) -> dict[str, Any]:
         """What a template calls, by name."""
-        names = ("claim", "has", "value", "published", "constant", "direction", "ratio", "gap", "share")
+        names = ("claim", "has", "value", "published", "tally", "constant", "direction", "ratio", "gap", "share")
         known = {"scale": self.scale, "corpus": self.corpus, "stages": self.stages}
         return {name: getattr(self, name) for name in names} | known

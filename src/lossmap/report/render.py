@@ -131,7 +131,7 @@ def template_text(env: jinja2.Environment, name: str) -> str:
             "a template uses a name that does not exist",
             where=f"{frame.filename}:{frame.lineno}",
             observed=error,
-            expected="claim, has, value, published, constant, direction, ratio, gap, share, table, figure",
+            expected="claim, has, value, published, tally, constant, direction, ratio, gap, share, table, figure",
         ) from error
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lossmap.errors import LossmapError
-from lossmap.report import documents
+from lossmap.report import arithmetic, documents
 from lossmap.report.claims import Book, unknown
 from lossmap.report.rows import Row, field, files, published, shaped
 
@@ -149,13 +149,13 @@ def _from_data(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
 
 def _from_checks(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
     """The arithmetic of published numbers."""
-    for record in documents.check_published():
+    for record in arithmetic.check_published():
         yield Row({**record, "agrees": record["ok"]}, None)
 
 
 def _from_tally(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
     """How exactly the numbers of a published document add up, identity by identity."""
-    for record in documents.tally_published(spec["document"]):
+    for record in arithmetic.tally_published(spec["document"]):
         yield Row(record, None)
 
 
@@ -200,7 +200,7 @@ ABOUT_THE_INSTRUMENT = (
     "stage1.reindex",
     "stage5.licences",
     "agreement.seed",
-    "replay.published-arithmetic",
+    "replay.published-",
 )
 """Tables that hold without any corpus, beside those that are cited whole."""
 
