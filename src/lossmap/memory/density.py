@@ -20,7 +20,7 @@ from lossmap.memory import dump
 from lossmap.memory.frozen import ABSENT, Bools, Floats, Frozen, Ints
 
 READINGS = ("scores", "ranks", "mixed")
-PARTS = {"dense": 20, "lexical": 2}
+PARTS = {"dense": 20, "lexical": 4}
 """Equal parts of the null that the bins begin with; the last part is then halved on and on."""
 LEAST = 50
 """Rows of the null that the last bin holds at least, counted as they were sampled."""
