@@ -41,7 +41,7 @@ def test_random_rows_against_other_random_rows_say_next_to_nothing() -> None:
 
 
 def test_a_planted_ratio_is_found_again() -> None:
-    """Normals of variance 1 whose means are apart by 1 have log ratio v - 1/2; on the list are .9 and .3 of the rows."""
+    """Normals of variance 1 whose means are apart by 1 have log ratio v - 1/2; .9 and .3 of the rows are listed."""
     ratio = density.fit(drawn(4, 200_000, 1.0, 0.9), drawn(5, 200_000, 0.0, 0.3))
     v, l = np.array([-0.5, 0.0, 0.5, 1.0, 1.5]), np.array([1.0, 0.0, 0.5, 0.2, 1.5])  # noqa: E741
     assert ratio.of(v, l) == pytest.approx(v + l - 1 + np.log(3), abs=0.35)

@@ -1,4 +1,4 @@
-"""The density ratio on held-out queries: cross-fitted by cluster, beside the stages and a weight that is cross-fitted."""
+"""The density ratio on held-out queries: cross-fitted by cluster, beside the stages and a weight chosen alike."""
 
 from __future__ import annotations
 

@@ -78,12 +78,10 @@ def test_what_a_query_scores_does_not_decide_its_own_choice() -> None:
     made = shaped(dense, fused)
     before, fold = selector.selected(made), folds.dealt(made)
     held = fold == 1
-    after = selector.selected(shaped(np.where(held, fused, dense) ** 3, np.where(held, dense, fused) ** 3 * 0 + 0.9))
-    changed = selector.selected(shaped(np.where(held, 1.0, dense), np.where(held, 0.0, fused)))
-    assert (before["fused"][held] == changed["fused"][held]).all()
-    assert before["penalties"][1] == changed["penalties"][1]
-    assert (before["constant"][held] == changed["constant"][held]).all()
-    assert after["fused"].any()
+    after = selector.selected(shaped(np.where(held, 1.0, dense), np.where(held, 0.0, fused)))
+    assert (before["fused"][held] == after["fused"][held]).all()
+    assert before["penalties"][1] == after["penalties"][1]
+    assert (before["constant"][held] == after["constant"][held]).all()
 
 
 def test_the_penalty_is_chosen_by_what_it_achieves_on_inner_folds() -> None:
@@ -115,8 +113,11 @@ def test_the_document_is_pooled_and_says_what_of_the_gap_is_reached(monkeypatch:
         assert row["oracle"] == pytest.approx(np.maximum(found.table["s1"], found.table["s2"]).mean())
         assert row["deltas"]["gain"] == pytest.approx((chosen - constant).mean())
         assert row["reached"] == pytest.approx(row["deltas"]["gain"] / row["deltas"]["gap"])
-        low, high = row["intervals"]["reached"]["meetings"]
-        assert low <= row["reached"] <= high
+        gaps = np.maximum(found.table["s1"], found.table["s2"]) - constant > 0
+        if (spans := row["intervals"]["reached"]) is None:
+            assert gaps.sum() < 10  # a resample that draws none of them has no gap to reach a share of
+        else:
+            assert spans["meetings"][0] <= row["reached"] <= spans["meetings"][1]
     assert [row["model"] for row in document["models"]] == ["m0", "m1"]
     for row in document["models"]:
         mine = [each for each in document["rows"] if each["model"] == row["model"]]
