@@ -1,7 +1,7 @@
 """The joint density ratio of both scores, and the order it gives: evidence for a row from labels of other queries.
 
-With labels log f1/f0 (v, l) can be estimated outright; without them nothing here identifies it (spec/replay 6.5), so
-that this is a bound on what one table for all queries can do, not a way to rank.
+With labels log f1/f0 (v, l) can be estimated outright; without them nothing here identifies it (spec/replay 6.5). So
+this stands above what such a table could do without labels. It bounds no other rule: a constant weight may do more.
 
 One table serves all queries, so that v and l must mean the same to each. Neither score does, strictly: bm25 adds up
 over the terms of a query, and a cosine is high or low with the query. Hence three readings: of ``scores`` (cosine and
@@ -20,7 +20,7 @@ from lossmap.memory import dump
 from lossmap.memory.frozen import ABSENT, Bools, Floats, Frozen, Ints
 
 READINGS = ("scores", "ranks", "mixed")
-PARTS = {"dense": 20, "lexical": 2}
+PARTS = {"dense": 20, "lexical": 4}
 """Equal parts of the null that the bins begin with; the last part is then halved on and on."""
 LEAST = 50
 """Rows of the null that the last bin holds at least, counted as they were sampled."""
@@ -67,7 +67,7 @@ def read(found: Frozen, reading: str) -> tuple[Floats, Floats]:
 
 
 def relevant(found: Frozen, queries: Bools, reading: str) -> Sample:
-    """The eligible relevant rows of ``queries`` (Q,), each for itself."""
+    """The eligible relevant rows of ``queries`` (Q,), each for itself: a query counts by how many it has."""
     chosen = found.label & (found.dense_eligible >= 0) & queries[found.query]
     v, l = read(found, reading)  # noqa: E741
     return Sample(v[chosen], l[chosen], np.ones(int(chosen.sum())))
