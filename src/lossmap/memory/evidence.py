@@ -92,24 +92,29 @@ def stratified(score: Floats, gold: Bools, weight: Floats, stratum: Ints) -> Str
     order = order[np.isin(stratum[order], known)]
     score, gold, number = score[order], gold[order], np.searchsorted(known, stratum[order])
     weight = np.where(gold, 0.0, weight[order])
-    count = len(known)
-    starts = np.searchsorted(number, np.arange(count))
+    starts = np.searchsorted(number, np.arange(len(known)))
     opens = np.ones(len(order), bool)
     opens[1:] = (number[1:] != number[:-1]) | (score[1:] != score[:-1])
     tie = np.cumsum(opens) - 1
-    tied = np.bincount(tie, weight)[tie] if len(order) else weight
     before = np.concatenate([[0.0], np.cumsum(weight)])
     lower = before[np.flatnonzero(opens)][tie] - before[starts][number]
-    above = np.bincount(number[gold], (lower + tied / 2)[gold], minlength=count)
-    relevant = np.bincount(number[gold], minlength=count).astype(np.float64)
-    total, squared = (np.bincount(number, each, minlength=count) for each in (weight, weight**2))
-    ties = np.bincount(tie).astype(np.float64)
-    variance = permutation_variance(relevant, total, squared, np.bincount(number, minlength=count), ties, number[opens])
+    equal = _summed(tie, weight, int(opens.sum()))[tie]
+    above = _summed(number[gold], (lower + equal / 2)[gold], len(known))
+    rows, relevant, total, squared = (
+        _summed(number, each, len(known)) for each in (np.ones(len(order)), gold, weight, weight**2)
+    )
+    ties = _summed(tie, np.ones(len(order)), int(opens.sum()))
+    variance = permutation_variance(relevant, total, squared, rows, ties, number[opens])
     return Stratified(order[starts], above, relevant * total, variance)
 
 
+def _summed(number: Ints, value: Floats | Bools, count: int) -> Floats:
+    """(count,): sums of ``value`` (n,) by ``number`` (n,)."""
+    return np.bincount(number, value, minlength=count).astype(np.float64)
+
+
 def permutation_variance(
-    relevant: Floats, total: Floats, squared: Floats, rows: Ints, ties: Floats, stratum: Ints
+    relevant: Floats, total: Floats, squared: Floats, rows: Floats, ties: Floats, stratum: Ints
 ) -> Floats:
     """(S,): exact variance of the weighted pair count when scores are dealt to the rows of a stratum at random.
 
@@ -118,11 +123,10 @@ def permutation_variance(
     they share none, since sign(a - b) sign(c - d) has mean 0. At weights of 1 this is
     n1 n2 / 12 ((N + 1) - sum(t^3 - t) / (N (N - 1))) (spec/replay 6.4).
     """
-    n = rows.astype(np.float64)
-    same, cubes = (np.bincount(stratum, each, minlength=len(rows)) for each in (ties**2 - ties, ties**3 - ties))
-    pair = (1 - same / (n * (n - 1))) / 4
-    ranks = (n**3 - n - cubes) / 12
-    shared = np.maximum((ranks / (n * (n - 1)) - pair) / np.maximum(n - 2, 1), 0.0)
+    same, cubes = (_summed(stratum, each, len(rows)) for each in (ties**2 - ties, ties**3 - ties))
+    draws = rows * (rows - 1)
+    pair = (1 - same / draws) / 4
+    shared = ((rows + 1 - cubes / draws) / 12 - pair) / np.maximum(rows - 2, 1)
     apart = total**2 - squared + (relevant - 1) * squared
     return np.asarray(relevant * (squared * pair + apart * shared))
 
@@ -167,10 +171,9 @@ def grid(found: Sample) -> Grid:
     shape = (len(EDGES), len(EDGES) + 1)
     cell = dense * shape[1] + lexical
 
-    def tally(chosen: Bools, weight: Floats | None = None) -> Floats:
-        counts = np.bincount(cell[chosen], None if weight is None else weight[chosen], minlength=shape[0] * shape[1])
-        return counts.reshape(shape)
+    def tally(chosen: Bools, weight: Floats) -> Floats:
+        return _summed(cell[chosen], weight[chosen], shape[0] * shape[1]).reshape(shape)
 
-    others = ~found.gold
-    gold, other = (tally(chosen).astype(np.int64) for chosen in (found.gold, others))
+    each, others = np.ones(len(cell)), ~found.gold
+    gold, other = (tally(chosen, each).astype(np.int64) for chosen in (found.gold, others))
     return Grid(gold, other, tally(others, found.weight) / PER_BIN)

@@ -35,8 +35,8 @@ KINDS = ("lexical_only", "boosted", "gold_unvoted", "gold_voted")
 
 @dataclass(frozen=True)
 class Pairs:
-    """n pairs (n,): ``margin`` w (L_b - L_g) - (V_g - V_b), ``reversed`` b stands before g in the fused order, ``alone``
-    b is on the lexical list only, ``voted`` g has a lexical vote."""
+    """n pairs (n,): ``margin`` w (L_b - L_g) - (V_g - V_b), ``reversed`` b stands before g in the fused order,
+    ``alone`` b is on the lexical list only, ``voted`` g has a lexical vote."""
 
     margin: Floats
     reversed: Bools
@@ -45,8 +45,8 @@ class Pairs:
 
 
 def study(at: Layout) -> dict[str, Any]:
-    """reversal.json: ``rows``, one a model, task and weight. ``ties`` are pairs inside the band, ``tied_reversed`` those
-    of them that the order reversed; ``disagreements`` outside the band are 0, or this raises LossmapError.
+    """reversal.json: ``rows``, one a model, task and weight. ``ties`` are pairs inside the band, ``tied_reversed``
+    those of them that the order reversed; ``disagreements`` outside the band are 0, or this raises LossmapError.
 
     Counts by kind begin with its name: b is ``lexical_only`` or a dense row that was ``boosted``; g had a lexical vote
     (``gold_voted``) or none (``gold_unvoted``).
