@@ -182,7 +182,6 @@ def chapter(models: int = 2, tasks: int = 2) -> list[Crafted]:
 def serve(monkeypatch: pytest.MonkeyPatch, found: Sequence[run.Replayed]) -> None:
     """Let the studies read ``found`` in the place of a build folder."""
     monkeypatch.setattr(run, "replayed", lambda at: list(found))
-    monkeypatch.setattr(run, "missing", lambda at: [])
 
 
 def macro(found: run.Replayed, values: NDArray[np.float64]) -> float:

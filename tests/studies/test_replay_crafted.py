@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import replay_crafted
 
 from lossmap.memory import frozen
-from lossmap.studies.replay import run
+from lossmap.studies.replay import (
+    gate,
+    interactions,
+    movement,
+    populations,
+    reservation,
+    run,
+    signals,
+    stages,
+    starvation,
+    weights,
+)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -33,3 +46,19 @@ def test_the_pools_hold_the_cases_that_the_studies_split_by() -> None:
     assert (found.lexical == 0).any() and found.gate.max() > 1 / 3
     assert len(set(found.clusters)) < len(found.query_ids) and found.query_ids == tuple(sorted(found.query_ids))
     assert not found.working.all() and 0 < found.chance[found.chance > 0].min() < 1
+
+
+def test_a_task_of_one_group_without_meetings_goes_through_every_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries stand for themselves, there is one part, and no document holds what JSON does not."""
+    pools = (replay_crafted.Pool("only", 60, 0.2, 6),)
+    found = [replay_crafted.Crafted(f"m{i}", "t", pools=pools, encoder=i) for i in range(2)]
+    assert run.clusters(found[0]) is None
+    replay_crafted.serve(monkeypatch, found)
+    for study in (stages, weights, interactions, movement, signals, populations, gate, reservation, starvation):
+        document = study.study(replay_crafted.layout())
+        json.dumps(document, allow_nan=False)
+        for row in document["rows"]:
+            assert row.get("meetings", row.get("queries")) == row.get("queries")
+            assert row.get("part", "task") == "task"
+            for ends in row.get("intervals", {}).values():
+                assert ends is None or ends["meetings"] == ends["queries"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +203,8 @@ IDENTITIES: dict[str, Callable[..., tuple[float, float]]] = {
     "sum": lambda *terms: (sum(v for v, _ in terms), sum(s for _, s in terms)),
     "difference": lambda a, b: (a[0] - b[0], a[1] + b[1]),
     "ratio": _ratio,
+    # a / (a + b): the part of two.
+    "share": lambda a, b: (a[0] / (a[0] + b[0]), 0.0),
     # (a - b) / a: the share of a that is lost on the way to b.
     "lost_share": lambda a, b: (1 - b[0] / a[0], _ratio(b, a)[1]),
     "weighted_mean": lambda *pairs: (
@@ -215,8 +217,10 @@ IDENTITIES: dict[str, Callable[..., tuple[float, float]]] = {
 def check_published() -> list[dict[str, Any]]:
     """The arithmetic of published numbers: one record per identity.
 
-    A record: id, kind, identity (in words), printed, computed, ok. ``ok`` allows for the rounding of every operand and
-    of the printed result; ``about`` in published.yaml widens it where the document says "roughly".
+    A record: id, kind, identity (in words), printed, computed, ok, apart. ``ok`` allows for the rounding of every
+    operand and of the printed result; ``about`` in published.yaml widens it where the document says "roughly".
+    ``apart``: how many units of its last place the printed number lies from what the printed operands give; None for
+    words and where "roughly" stands.
     """
     numbers = published()
     return [*_identities(numbers), *_six_decimals(numbers)]
@@ -247,9 +251,33 @@ def _identities(numbers: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
                 "printed": printed,
                 "computed": computed,
                 "ok": ok,
+                "apart": None if "about" in rule else _apart(printed, numbers[rule["id"]]["value"], computed),
             }
         )
     return records
+
+
+def _apart(printed: str, value: float, computed: float) -> int | None:
+    """Units of the last place of ``printed`` between it and ``computed``, rounded to that place."""
+    unit = 2 * step(printed)
+    return abs(round((computed - value) / unit)) if unit else None
+
+
+def tally_published(document: str) -> list[dict[str, Any]]:
+    """How exactly one document adds up, by identity: numbers printed ``exact``, ``one`` last digit off, or ``more``."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for record in check_published():
+        if record["id"].startswith(f"{document}.") and record["apart"] is not None:
+            found.setdefault(record["identity"], []).append(record)
+    every = {**found, "all": [record for some in found.values() for record in some]}
+    return [{"identity": name, **_tally(some)} for name, some in every.items()]
+
+
+def _tally(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    apart = [record["apart"] for record in records]
+    beyond = sum(not record["ok"] for record in records)
+    return {"checked": len(apart), "exact": apart.count(0), "one": apart.count(1),
+            "more": sum(each > 1 for each in apart), "beyond_rounding": beyond}  # fmt: skip
 
 
 def _expanded(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -280,6 +308,7 @@ def _six_decimals(numbers: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]
             "printed": record["printed"],
             "computed": record["spec"],
             "ok": abs(record["spec"] - record["value"]) <= step(record["printed"]) + 1e-12,
+            "apart": None,
         }
         for name, record in numbers.items()
         if record["spec"] is not None

@@ -14,6 +14,8 @@ from lossmap.errors import LossmapError
 COMMON = (
     (r"\bnDCG@\d+\b|\bR@\d+\b", "a measure's name carries its cut"),
     (r"\b[Ss]tage \d\b|\bstage\d\b", "the name of a stage"),
+    (r"\bS[0-3]\b", "the name of a stage of the replay"),
+    (r"\bbge-m3\b|\bjina-embeddings-v5-text-nano\b", "a model's name"),
     (r"\bF1\b|\bBM25\b|\be5\b|\bL2\b", "names with a digit"),
     (r"\ball-MiniLM-L\d+-v\d\b|\bMiniLM-L\d+-v\d\b", "a model's name"),
     (r"\bsha256\b|\bSHA-256\b|\bUTF-8\b", "names of standards"),

@@ -153,6 +153,12 @@ def _from_checks(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
         yield Row({**record, "agrees": record["ok"]}, None)
 
 
+def _from_tally(_book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
+    """How exactly the numbers of a published document add up, identity by identity."""
+    for record in documents.tally_published(spec["document"]):
+        yield Row(record, None)
+
+
 def _from_claims(book: Book, spec: Mapping[str, Any]) -> Iterator[Row]:
     """Every claim that a sentence of this document used."""
     for name, claim in sorted(book.used.items()):
@@ -175,6 +181,7 @@ SOURCES: dict[str, Callable[[Book, Mapping[str, Any]], Iterator[Row]]] = {
     "published": published,
     "data": _from_data,
     "checks": _from_checks,
+    "tally": _from_tally,
     "claims": _from_claims,
     "files": _from_files,
 }
@@ -193,6 +200,7 @@ ABOUT_THE_INSTRUMENT = (
     "stage1.reindex",
     "stage5.licences",
     "agreement.seed",
+    "replay.published-arithmetic",
 )
 """Tables that hold without any corpus, beside those that are cited whole."""
 

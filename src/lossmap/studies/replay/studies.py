@@ -7,12 +7,14 @@ from typing import Any
 
 from lossmap.layout import Layout
 from lossmap.studies.replay import (
+    density,
     gate,
     identities,
     interactions,
     movement,
     populations,
     reservation,
+    selector,
     signals,
     stages,
     starvation,
@@ -31,4 +33,6 @@ STUDIES: dict[str, Callable[[Layout], dict[str, Any]]] = {
     "gate": gate.study,
     "reservation": reservation.study,
     "starvation": starvation.study,
+    "density": density.study,
+    "selector": selector.study,
 }
