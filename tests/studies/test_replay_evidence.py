@@ -72,7 +72,7 @@ def test_intervals_resample_queries_and_clusters_whole(weighting: str) -> None:
     clusters = run.clusters(found)
     assert clusters is not None
     by_meeting = {name: np.zeros(2) for name in sorted(set(clusters))}
-    for name, (query_id, pair) in zip(clusters, each.items()):
+    for name, pair in zip(clusters, each.values()):
         by_meeting[name] += pair
     for unit, units in (("queries", list(each.values())), ("meetings", list(by_meeting.values()))):
         drawn = intervals.counts(len(units))[:RESAMPLES]

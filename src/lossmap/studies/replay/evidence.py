@@ -69,7 +69,7 @@ def _spans(found: Replayed, mine: Sample, measured: dict[str, Stratified]) -> Ro
     query = mine.query[some.first]
     count, groups = len(found.frozen.query_ids), run.clusters(found)
     columns = [*(each.above for each in measured.values()), some.pairs]
-    by_query: Floats = np.column_stack([np.bincount(query, column, minlength=count) for column in columns]) * 1.0
+    by_query = np.column_stack([np.bincount(query, column, minlength=count).astype(np.float64) for column in columns])
     by_meeting = by_query if groups is None else intervals.by_group(by_query, groups)[0]
     ends = {unit: _ends(sums) for unit, sums in zip(UNITS, (by_meeting, by_query))}
     return {name: {unit: ends[unit][place].tolist() for unit in UNITS} for place, name in enumerate(measured)}
