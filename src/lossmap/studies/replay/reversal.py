@@ -46,7 +46,8 @@ class Pairs:
 
 def study(at: Layout) -> dict[str, Any]:
     """reversal.json: ``rows``, one a model, task and weight. ``ties`` are pairs inside the band, ``tied_reversed``
-    those of them that the order reversed; ``disagreements`` outside the band are 0, or this raises LossmapError.
+    those of them that the order reversed; ``disagreements`` outside the band are 0, or this raises LossmapError. Inside
+    it ``predicted`` is a matter of rounding too, so that it may differ from ``observed`` by a few ties.
 
     Counts by kind begin with its name: b is ``lexical_only`` or a dense row that was ``boosted``; g had a lexical vote
     (``gold_voted``) or none (``gold_unvoted``).
