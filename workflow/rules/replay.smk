@@ -5,7 +5,7 @@ REPLAY = CHAPTERS["replay"]
 REPLAY_FILES = ["task.json", "frozen.npz", "values.npz", "queries.csv.gz", "dump.csv.gz"]
 REPLAY_STUDIES = [
     "tasks", "identities", "stages", "weights", "interactions", "movement", "signals", "populations", "gate",
-    "reservation", "starvation", "density", "selector",
+    "reservation", "starvation", "reversal", "evidence", "density", "selector",
 ]  # fmt: skip
 
 

@@ -8,12 +8,14 @@ from typing import Any
 from lossmap.layout import Layout
 from lossmap.studies.replay import (
     density,
+    evidence,
     gate,
     identities,
     interactions,
     movement,
     populations,
     reservation,
+    reversal,
     selector,
     signals,
     stages,
@@ -33,6 +35,8 @@ STUDIES: dict[str, Callable[[Layout], dict[str, Any]]] = {
     "gate": gate.study,
     "reservation": reservation.study,
     "starvation": starvation.study,
+    "reversal": reversal.study,
+    "evidence": evidence.study,
     "density": density.study,
     "selector": selector.study,
 }
