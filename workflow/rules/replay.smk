@@ -2,7 +2,8 @@
 from lossmap.memory import tasks
 
 REPLAY = CHAPTERS["replay"]
-REPLAY_FILES = ["task.json", "frozen.npz", "values.npz", "queries.csv.gz", "dump.csv.gz"]
+READ_AGAIN = ["task.json", "frozen.npz", "values.npz"]
+REPLAY_FILES = [*READ_AGAIN, "queries.csv.gz", "dump.csv.gz"]
 REPLAY_STUDIES = [
     "tasks", "identities", "stages", "weights", "interactions", "movement", "signals", "populations", "gate",
     "reservation", "starvation", "reversal", "evidence", "density", "selector",
@@ -56,7 +57,7 @@ rule replay_task:
 
 rule replay_study:
     input:
-        expand(BUILD + "/replay/{model}/{task}/{file}", model=REPLAY["models"], task=REPLAY["tasks"], file=REPLAY_FILES),
+        expand(BUILD + "/replay/{model}/{task}/{file}", model=REPLAY["models"], task=REPLAY["tasks"], file=READ_AGAIN),
     output:
         BUILD + "/stages/replay/{study}.json",
     wildcard_constraints:
