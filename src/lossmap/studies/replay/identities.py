@@ -67,6 +67,8 @@ def _task(found: Replayed) -> dict[str, Any]:
     fields = ("name", "relation", "obtained", "reason")
     head = {name: found.card[name] for name in (*run.NAMED, *fields)}
     groups, had = found.card["groups"], found.card["obtained"]
+    # A task that could not be had has no rows, and so no row of its corpus's tier: what keeps it out is not a result.
+    head["standing"] = head["tier"] if had else head.pop("tier")
     return {
         **head,
         "groups": len(groups),
