@@ -61,13 +61,6 @@ def test_intervals_are_paired_and_of_the_macro_mean() -> None:
     assert row["meetings"] == len(set(found.frozen.clusters)) < row["queries"]
 
 
-def test_the_long_form_holds_the_generic_rows_without_what_a_cut_list_cannot_say() -> None:
-    path = [row for row in stages.study(replay_crafted.layout())["path"] if row["part"] == "task"][:4]
-    assert [(row["before"], row["stage"]) for row in path] == [(None, "s0"), ("s0", "s1"), ("s1", "s2"), ("s2", "s3")]
-    assert all("rows_per_query" not in row and row["relevant_depth"] == 100 for row in path)
-    assert path[0]["relevant_judged"] == int(FOUND[0].frozen.relevant.sum()) > path[0]["relevant_held"]
-
-
 def test_models_stand_with_their_mean_dense_score() -> None:
     models = stages.study(replay_crafted.layout())["models"]
     assert [row["model"] for row in models] == ["m0", "m1"]

@@ -12,7 +12,7 @@ from lossmap.layout import Layout
 from lossmap.memory import frozen
 from lossmap.memory.frozen import RESERVED
 from lossmap.studies.replay import columns, run
-from lossmap.studies.replay.columns import MACRO, Bools, Row
+from lossmap.studies.replay.columns import MACRO, Row
 from lossmap.studies.replay.run import Replayed
 
 VARIANTS = {
@@ -24,28 +24,25 @@ STAGES = ("s0", "s1", "s2", "s3", *VARIANTS)
 
 
 def study(at: Layout) -> dict[str, Any]:
-    """reservation.json: ``rows``, one a model, task and part; each variant against the gated, the fused and the dense
+    """reservation.json: ``rows``, one a model and task; each variant against the gated, the fused and the dense
     list. ``recovered``: the part of s2 - s3 that comes back, and ``recovered_of_all``: of s0 - s3; None where there is
     no such loss. Over 1: more than was lost."""
     found = run.replayed(at)
     return {
-        "rows": [row for each in found for row in _parts(each)],
+        "rows": [_row(each) for each in found],
         "variants": VARIANTS,
         "intervals": intervals.card(),
     }
 
 
-def _parts(found: Replayed) -> list[Row]:
+def _row(found: Replayed) -> Row:
     values = {stage: run.values(found, stage) for stage in STAGES}
     deltas = {
         f"{stage}_over_{before}": values[stage] - values[before] for stage in VARIANTS for before in ("s3", "s2", "s0")
     }
     deltas |= {"gate": values["s3"] - values["s2"], "all": values["s3"] - values["s0"]}
-    rows = []
-    for part, keep in columns.parts(found):
-        said = columns.measured(found, values, deltas, MACRO, keep)
-        rows.append({**run.head(found), **part, **said, **_recovered(said), **_refilled(found, keep)})
-    return rows
+    said = columns.measured(found, values, deltas, MACRO)
+    return {**run.head(found), **said, **_recovered(said), **_refilled(found)}
 
 
 def _recovered(said: Row) -> Row:
@@ -58,11 +55,10 @@ def _recovered(said: Row) -> Row:
     return out
 
 
-def _refilled(found: Replayed, keep: Bools) -> Row:
+def _refilled(found: Replayed) -> Row:
     """Queries whose list of a stage is shorter than min(RESERVED, eligible): those that the invariant touches."""
-    least = np.minimum(RESERVED, found.frozen.eligible)[keep]
+    least = np.minimum(RESERVED, found.frozen.eligible)
     short = {
-        stage: int(((frozen.order(found.frozen, stage)[keep] >= 0).sum(axis=1) < least).sum())
-        for stage in ("s1", "s2", "s3")
+        stage: int(((frozen.order(found.frozen, stage) >= 0).sum(axis=1) < least).sum()) for stage in ("s1", "s2", "s3")
     }
     return {f"{stage}_short": count for stage, count in short.items()}

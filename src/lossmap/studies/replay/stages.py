@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from lossmap.judge import decompose, intervals
@@ -13,20 +14,16 @@ from lossmap.studies.replay.columns import MACRO, Bools, Row
 from lossmap.studies.replay.run import Replayed
 
 TRANSITIONS = {"s1": "adm", "s2": "fus", "s3": "gate"}
-DEPTH = 100
-"""Rows of a list in which run.decomposition looks for relevant ones."""
 
 
 def study(at: Layout) -> dict[str, Any]:
-    """stages.json: ``rows``, one a model, task and part, and ``path``, one a stage of each (judge/decompose.rows).
+    """stages.json: ``rows``, one a model, task and part.
 
     Means are of subtasks' means. Models are in the order of their mean dense score, ``models``.
     """
     found = run.replayed(at)
-    each = [_parts(one) for one in found]
     return {
-        "rows": [row for rows, _ in each for row in rows],
-        "path": [row for _, path in each for row in path],
+        "rows": [row for each in found for row in _parts(each)],
         "models": _models(found),
         "intervals": intervals.card(),
     }
@@ -40,15 +37,12 @@ def _models(found: list[Replayed]) -> list[Row]:
     ]
 
 
-def _parts(found: Replayed) -> tuple[list[Row], list[Row]]:
+def _parts(found: Replayed) -> Iterator[Row]:
     path, unfloored = run.decomposition(found), _unfloored(found)
-    rows, long = [], []
     for part, keep in columns.parts(found):
         head = {**run.head(found), **part, "mean": MACRO}
         steps, (_, free) = (_rows(found, each, keep) for each in (path, unfloored))
-        rows.append({**head, **_wide(steps, free), **_best(found, keep)})
-        long += [{**head, **_step(step)} for step in steps]
-    return rows, long
+        yield {**head, **_wide(steps, free), **_best(found, keep)}
 
 
 def _unfloored(found: Replayed) -> Decomposition:
@@ -85,9 +79,3 @@ def _wide(steps: list[Row], free: Row) -> Row:
 def _best(found: Replayed, keep: Bools) -> Row:
     weight, mean = weights.best(found, run.WEIGHTS, keep)
     return {"best_weight": weight, "best_weight_s2": mean, "best_weight_chosen": weights.CHOSEN}
-
-
-def _step(step: Row) -> Row:
-    """A row of the generic table; relevant rows are counted to DEPTH, and the whole length of a list is not known."""
-    kept = {name: value for name, value in step.items() if name not in ("rows_per_query", "relevant")}
-    return {**kept, "relevant_depth": DEPTH, **{f"relevant_{k}": v for k, v in step["relevant"].items()}}
