@@ -7,6 +7,7 @@ from typing import Any
 from lossmap.errors import LossmapError
 from lossmap.judge import decompose
 from lossmap.layout import Layout
+from lossmap.memory import tasks as registry
 from lossmap.studies.replay import run
 from lossmap.studies.replay.run import Replayed
 
@@ -60,12 +61,12 @@ def tasks(at: Layout) -> dict[str, Any]:
     """tasks.json: every task of the scale: what it stands for, how large it is, or why it could not be had."""
     chapter = at.config["scales"][at.scale]["chapters"][run.CHAPTER]
     found = [Replayed(run.folder(at, chapter["models"][0], task)) for task in chapter["tasks"]]
-    return {"models": chapter["models"], "rows": [_task(each) for each in found]}
+    return {"models": chapter["models"], "rows": [_task(at, each) for each in found]}
 
 
-def _task(found: Replayed) -> dict[str, Any]:
-    fields = ("name", "relation", "obtained", "reason")
-    head = {name: found.card[name] for name in (*run.NAMED, *fields)}
+def _task(at: Layout, found: Replayed) -> dict[str, Any]:
+    head = {name: found.card[name] for name in (*run.NAMED, "obtained", "reason")}
+    head |= {name: registry.stanza(at, found.task)[name] for name in ("name", "relation")}
     groups, had = found.card["groups"], found.card["obtained"]
     # A task that could not be had has no rows, and so no row of its corpus's tier: what keeps it out is not a result.
     head["standing"] = head["tier"] if had else head.pop("tier")

@@ -24,7 +24,7 @@ from lossmap.memory.tasks import Group, Task
 from lossmap.studies.replay import run, witness
 
 OF_TASK = ("tier", "judged_by", "keyed", "obtained", "reason")
-OF_STANZA = ("name", "corresponds", "relation")
+OF_STANZA = ("corresponds",)
 OF_QUERY = ("relevant", "missing", "size", "eligible", "admitted", "admitted_eligible", "lexical", "fallback")
 SEEDS = 20
 
