@@ -18,15 +18,15 @@ from lossmap.memory.frozen import ABSENT, Frozen
 
 EXPECTED = """\
 task,subtask,qid,row,y,chance,v,r_dense,r_dense_elig,admitted,censored,p_v,l,r_lex,lex_present,p_l,r_s1,r_s2,r_s3,gate_branch,survived,reserved
-t,s,q,0,0,1.0,0.875,0,0,1,0,0.2,7.5,1,1,0.3,0,0,0,1,1,1
+t,s,q,0,0,1.0,0.875,0,0,1,0,0.1111111111111111,7.5,1,1,0.2222222222222222,0,0,0,1,1,1
 t,s,q,1,1,1.0,0.75,1,1,1,0,0.2,,,0,,1,2,2,1,1,1
-t,s,q,2,0,1.0,0.625,2,2,1,0,0.3,8.0,0,1,0.2,2,1,1,1,1,1
-t,s,q,3,0,1.0,0.5625,3,3,1,0,0.4,,,0,,3,4,3,1,1,1
-t,s,q,4,0,0.5,0.5,4,4,1,0,0.6,,,0,,4,5,,0,0,1
-t,s,q,5,0,0.25,0.125,5,5,0,1,1.0,2.0,2,1,0.7,,3,,3,0,1
+t,s,q,2,0,1.0,0.625,2,2,1,0,0.2222222222222222,8.0,0,1,0.1111111111111111,2,1,1,1,1,1
+t,s,q,3,0,1.0,0.5625,3,3,1,0,0.3333333333333333,,,0,,3,4,3,1,1,1
+t,s,q,4,0,0.5,0.5,4,4,1,0,0.5,,,0,,4,5,,0,0,1
+t,s,q,5,0,0.25,0.125,5,5,0,1,1.0,2.0,2,1,0.5,,3,,3,0,1
 """
-"""Weights of the null: 1, 1, 1, 2 and 4 of rows 0, 2, 3, 4 and 5. Row 4 is below the gate, row 5 below the floor, and
-its lexical vote 1/63 below 3 x 0.55 / 61."""
+"""Weights of the null: 1, 1, 1, 2 and 4 of rows 0, 2, 3, 4 and 5, each of which is left out of its own. Row 4 is below
+the gate, row 5 below the floor, and its lexical vote 1/63 below 3 x 0.55 / 61."""
 
 
 def tiny() -> Frozen:
@@ -74,22 +74,30 @@ def test_a_row_that_the_sample_left_out_is_not_written(tmp_path: Path) -> None:
     chance = np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.25])
     rows = list(csv.DictReader(written(tmp_path, dataclasses.replace(tiny(), chance=chance)).splitlines()))
     assert [row["row"] for row in rows] == ["0", "1", "2", "3", "5"]
-    assert [row["p_v"] for row in rows] == [str(n / 8) for n in (2, 2, 3, 4, 8)]
+    assert [row["p_v"] for row in rows] == [str(n) for n in (1 / 7, 2 / 8, 2 / 7, 3 / 7, 4 / 4)]
 
 
 def test_a_probability_is_inclusive_weighted_and_never_zero() -> None:
-    """(1 + sum of weights at or above) / (1 + sum of all weights) (spec/replay 6.1)."""
-    reference, weight = np.array([3.0, 1.0, 2.0, 2.0, -np.inf]), np.array([1.0, 4.0, 2.0, 1.0, 8.0])
-    scores = np.array([9.0, 3.0, 2.5, 2.0, 1.0, -np.inf])
-    assert dump.exceedance(scores, reference, weight).tolist() == [n / 17 for n in (1, 2, 2, 5, 9, 17)]
-    assert dump.exceedance(scores, reference[:0], weight[:0]).tolist() == [1.0] * 6
+    """(1 + sum of weights at or above) / (1 + sum of all weights) (spec/replay 6.1), of a row that is no reference."""
+    scores = np.array([9.0, 3.0, 2.5, 2.0, 2.0, 1.0, -np.inf, 3.0])
+    weight = np.array([0.0, 1.0, 0.0, 2.0, 1.0, 4.0, 8.0, 0.0])
+    said = dump.exceedance(scores, weight).tolist()
+    assert [said[0], said[2], said[7]] == [1 / 17, 2 / 17, 2 / 17]
+    assert dump.exceedance(scores, 0 * weight).tolist() == [1.0] * 8
+
+
+def test_a_reference_is_held_against_the_others() -> None:
+    """However many rows it stands for: the best of all has the least p that there is."""
+    said = dump.exceedance(np.array([5.0, 4.0, 4.0, 1.0]), np.array([1000.0, 10.0, 20.0, 100.0]))
+    assert said.tolist() == [1 / 131, 1021 / 1121, 1011 / 1111, 1.0]
 
 
 def test_at_weights_of_one_it_is_the_count_of_the_note() -> None:
     generator = np.random.default_rng(3)
-    reference, scores = generator.integers(0, 9, 40).astype(float), generator.integers(0, 9, 25).astype(float)
-    plain = [(1 + sum(other >= score for other in reference)) / 41 for score in scores]
-    assert dump.exceedance(scores, reference, np.ones(40)).tolist() == plain
+    reference, score = generator.integers(0, 9, 40).astype(float).tolist(), generator.integers(0, 9, 25).tolist()
+    plain = [(1 + sum(other >= one for other in reference)) / 41 for one in score]
+    for one, expected in zip(score, plain):
+        assert dump.exceedance(np.array([*reference, one]), np.array([*[1.0] * 40, 0.0]))[-1] == expected
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -99,15 +107,22 @@ def test_probabilities_stand_on_the_querys_own_irrelevant_rows(seed: int) -> Non
     for begin, end in zip(found.offsets, found.offsets[1:]):
         rows = range(begin, end)
         null = [i for i in rows if found.chance[i] > 0 and found.dense_eligible[i] >= 0 and not found.label[i]]
-        whole = 1 + sum(1 / found.chance[i] for i in null)
         for i in rows:
-            above = [j for j in null if found.cosine[j] >= found.cosine[i]]
+            others = [j for j in null if j != i]
+            whole = 1 + sum(1 / found.chance[j] for j in others)
+            above = [j for j in others if found.cosine[j] >= found.cosine[i]]
             assert p_v[i] == pytest.approx((1 + sum(1 / found.chance[j] for j in above)) / whole)
-            if found.lex[i] == ABSENT:
+            if math.isnan(found.bm25[i]):  # off the list, or from LIKE
                 assert math.isnan(p_l[i])
                 continue
-            above = [j for j in null if 0 <= found.lex[j] <= found.lex[i]]
+            above = [j for j in others if found.bm25[j] >= found.bm25[i]]
             assert p_l[i] == pytest.approx((1 + sum(1 / found.chance[j] for j in above)) / whole)
+    assert any(tied(found, i) for i in range(len(found.row))) and found.fallback.any()
+
+
+def tied(found: Frozen, i: int) -> bool:
+    """Another row of the same query has this lexical score, at another rank."""
+    return bool(((found.bm25 == found.bm25[i]) & (found.query == found.query[i])).sum() > 1)
 
 
 def test_more_relevant_rows_change_no_probability_of_the_others() -> None:

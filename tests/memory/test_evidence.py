@@ -122,6 +122,33 @@ def test_a_sample_is_the_dump_without_like_lists() -> None:
     assert mine.lexical[~absent].tolist() == found.bm25[at][~absent].tolist()
 
 
+def test_near_rows_are_the_first_of_the_dense_order() -> None:
+    mine = evidence.sample(replay_crafted.frozen(1))
+    some = evidence.near(mine, 7)
+    kept = [i for i, rank in enumerate(mine.dense.tolist()) if rank < 7]
+    assert some.query.tolist() == mine.query[kept].tolist() and some.lex.tolist() == mine.lex[kept].tolist()
+    assert 0 < len(kept) < len(mine.dense) and (some.weight == 20).all()
+
+
+def test_what_holds_far_below_does_not_stand_for_the_first_rows() -> None:
+    """Lexical scores tell relevant rows near the top and mislead below, where one row stands for a thousand."""
+    deep = np.array([0, 0, 1, 1], bool)
+    mine = Sample(
+        query=np.zeros(4, np.int64),
+        gold=np.array([True, False, True, False]),
+        weight=np.array([20.0, 20.0, 20.0, 20_000.0]),
+        cosine=np.where(deep, 0.1, 0.9),
+        lexical=np.array([5.0, 1.0, 1.0, 5.0]),
+        dense=np.array([0, 1, 500, 501]),
+        lex=np.array([0, 2, 3, 1]),
+    )
+    whole, first = (
+        evidence.stratified(some.lexical, some.gold, some.weight, evidence.strata(some, 0.01)).auc
+        for some in (mine, evidence.near(mine))
+    )
+    assert first == 1.0 and whole == pytest.approx(0.001, abs=1e-5)
+
+
 def test_absence_is_one_category_below_every_score() -> None:
     """A relevant row that is off the list loses against every row that is on it, and ties with the rest."""
     found = replay_crafted.frozen(1)

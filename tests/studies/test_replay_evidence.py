@@ -27,12 +27,13 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "DELTAS", (WIDE, 0.02))
 
 
-def sums(found: replay_crafted.Crafted, name: str, weighted: bool) -> dict[str, list[float]]:
+def sums(found: replay_crafted.Crafted, name: str, weighting: str) -> dict[str, list[float]]:
     """Query id to the weight of won pairs and of all pairs, by loops."""
     frozen, out = found.frozen, {}
     for number, query_id in enumerate(frozen.query_ids):
         rows = range(frozen.offsets[number], frozen.offsets[number + 1])
-        kept = [i for i in rows if frozen.chance[i] > 0 and frozen.dense_eligible[i] >= 0]
+        end = 100 if weighting == "near" else math.inf
+        kept = [i for i in rows if frozen.chance[i] > 0 and 0 <= frozen.dense_eligible[i] < end]
         won = whole = 0.0
         for g, b in itertools.product(kept, kept):
             if frozen.fallback[number] or not frozen.label[g] or frozen.label[b]:
@@ -40,35 +41,35 @@ def sums(found: replay_crafted.Crafted, name: str, weighted: bool) -> dict[str, 
             blocks = [math.floor(float(frozen.cosine[i]) / WIDE) for i in (g, b)]
             l_g, l_b = (-math.inf if frozen.lex[i] == ABSENT else frozen.bm25[i] for i in (g, b))
             first, second = (l_g, l_b) if name == "auc" else (frozen.cosine[g], frozen.cosine[b])
-            weight = (1 / frozen.chance[b] if weighted else 1.0) * (blocks[0] == blocks[1])
+            weight = (1.0 if weighting == "sample" else 1 / frozen.chance[b]) * (blocks[0] == blocks[1])
             won, whole = won + weight * ((first > second) + (first == second) / 2), whole + weight
         out[query_id] = [won, whole]
     return out
 
 
 @pytest.mark.parametrize("name", ["auc", "control"])
-@pytest.mark.parametrize("weighting", ["population", "sample"])
+@pytest.mark.parametrize("weighting", ["population", "near", "sample"])
 def test_ratios_are_those_of_plain_loops(name: str, weighting: str) -> None:
     rows = evidence.study(replay_crafted.layout())["rows"]
-    assert len(rows) == len(FOUND) * 2 * 2
+    assert len(rows) == len(FOUND) * 2 * 3
     for found in FOUND:
         (row,) = [
             r
             for r in rows
             if (r["model"], r["task"], r["delta"], r["weighting"]) == (found.model, found.task, WIDE, weighting)
         ]
-        each = sums(found, name, weighting == "population")
+        each = sums(found, name, weighting)
         won, whole = (sum(column) for column in zip(*each.values()))
         assert row[name] == pytest.approx(won / whole) and row["pairs"] == pytest.approx(whole)
         assert row["queries"] == sum(pairs > 0 for _, pairs in each.values())
         assert row["like_left_out"] == found.frozen.fallback.sum() > 0
 
 
-@pytest.mark.parametrize("weighting", ["population", "sample"])
+@pytest.mark.parametrize("weighting", ["population", "near", "sample"])
 def test_intervals_resample_queries_and_clusters_whole(weighting: str) -> None:
     found = FOUND[0]
     row = next(r for r in evidence.study(replay_crafted.layout())["rows"] if r["weighting"] == weighting)
-    each = sums(found, "auc", weighting == "population")
+    each = sums(found, "auc", weighting)
     clusters = run.clusters(found)
     assert clusters is not None
     by_meeting = {name: np.zeros(2) for name in sorted(set(clusters))}

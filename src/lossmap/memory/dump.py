@@ -1,16 +1,19 @@
 """The row-keyed dump of a replay: of sampled rows both scores, how unusual they are, and the rank at every stage.
 
 The null of a query is its own sample of eligible rows that nobody judged relevant, each weighted by one over the chance
-with which it was drawn; unjudged rows are taken as irrelevant. Its lexical side holds the rows that are absent from the
-lexical list as one atom below all that are present (spec/replay 6.1, 6.3).
+with which it was drawn; unjudged rows are taken as irrelevant. A row of the null is held against the others, not
+against itself: one that stands for a thousand would else never be among the first thousand. The lexical side holds the
+rows that are absent from the lexical list as one atom below all that are present (spec/replay 6.1, 6.3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lossmap import canon
 from lossmap.errors import LossmapError
@@ -29,7 +32,7 @@ def write(path: Path, found: Frozen, task: str) -> None:
     """Write the rows whose ``chance`` is above 0 as gzipped CSV. Raises where lexical scores do not fall with rank.
 
     An empty cell is a rank, score or probability that a row does not have: a cosine below the floor is ``censored``,
-    not absent, and a row off the lexical list has no ``p_l``.
+    not absent, and a row off the lexical list, or on one that came from LIKE, has no ``p_l``.
     """
     require_falling(found)
     canon.write_csv_gz(path, HEADER, _rows(found, task))
@@ -57,24 +60,28 @@ def null(found: Frozen) -> Bools:
     return (found.chance > 0) & (found.dense_eligible >= 0) & ~found.label
 
 
-def exceedance(score: Floats, reference: Floats, weight: Floats) -> Floats:
-    """p (n,) of each ``score``: (1 + weight of the references at or above it) / (1 + weight of all), never 0."""
-    order = np.argsort(reference, kind="stable")
-    above = np.concatenate([np.cumsum(weight[order][::-1])[::-1], [0.0]])
-    place = np.searchsorted(reference[order], score, side="left")
-    return np.asarray((1 + above[place]) / (1 + above[0]))
+def exceedance(score: Floats, weight: Floats) -> Floats:
+    """p (n,) of each ``score``: (1 + weight of the others at or above it) / (1 + weight of all others), never 0.
+
+    ``weight`` (n,): how many references a row stands for; 0 for a row that is none.
+    """
+    order = np.argsort(score, kind="stable")
+    above = np.cumsum(weight[order][::-1])[::-1]
+    place = np.searchsorted(score[order], score, side="left")
+    return np.asarray((1 + above[place] - weight) / (1 + above[0] - weight))
 
 
 def probabilities(found: Frozen) -> tuple[Floats, Floats]:
-    """p_v and p_l (R,) against the null of each row's query; p_l is nan off the lexical list."""
-    lexical = np.where(found.lex >= 0, -found.lex.astype(np.float64), -np.inf)
-    weight = np.divide(1.0, found.chance, out=np.zeros(len(found.chance)), where=found.chance > 0)
-    p_v, p_l, reference = np.empty(len(found.row)), np.empty(len(found.row)), null(found)
+    """p_v and p_l (R,) against the null of each row's query; p_l is nan where a row has no lexical score."""
+    lexical = np.where(np.isnan(found.bm25), -np.inf, found.bm25)
+    weight = np.divide(1.0, found.chance, out=np.zeros(len(found.chance)), where=null(found))
+    p_v, p_l = np.empty(len(found.row)), np.empty(len(found.row))
     for begin, end in zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True):
-        part, kept = slice(begin, end), reference[begin:end]
+        part = slice(begin, end)
         for scores, p in ((found.cosine.astype(np.float64), p_v), (lexical, p_l)):
-            p[part] = exceedance(scores[part], scores[part][kept], weight[part][kept])
-    return p_v, np.where(found.lex >= 0, p_l, np.nan)
+            if begin < end:
+                p[part] = exceedance(scores[part], weight[part])
+    return p_v, np.where(np.isnan(found.bm25), np.nan, p_l)
 
 
 def ranks(found: Frozen, stage: str) -> Ints:
@@ -102,7 +109,7 @@ def _rows(found: Frozen, task: str) -> Iterator[Sequence[object]]:
         yield (task, found.subtasks[query], found.query_ids[query], *cells)
 
 
-def _cells(column: Floats | Ints | Bools) -> list[object]:
+def _cells(column: NDArray[Any]) -> list[object]:
     """Values as text has them: flags as 0 and 1, floats in full, nothing for nan and for ABSENT."""
     if column.dtype == bool:
         return column.astype(int).tolist()  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ that came from LIKE have no scores and are left out (spec/replay 6.1, 6.3, 6.4).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,8 @@ EDGES = (0, 1, 3, 10, 30, 100)
 """Where the bins of ranks begin; the last is open. The lexical side has one more bin: absent."""
 LEAST = 30
 """A cell of the grid is interpreted from so many rows on of either kind."""
+NEAR = 100
+"""First eligible rows of the dense order that :func:`near` keeps."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,15 @@ def sample(found: Frozen) -> Sample:
         dense=found.dense_eligible[at].astype(np.int64),
         lex=found.lex[at].astype(np.int64),
     )
+
+
+def near(found: Sample, depth: int = NEAR) -> Sample:
+    """The rows among the first ``depth`` eligible ones of the dense order, which is what a top ten draws on.
+
+    Of a large pool nearly all pairs lie below: there the whole population says what holds far from any top ten.
+    """
+    kept = found.dense < depth
+    return Sample(**{field.name: getattr(found, field.name)[kept] for field in fields(Sample)})
 
 
 def strata(found: Sample, delta: float) -> Ints:

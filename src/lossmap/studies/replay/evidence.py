@@ -10,7 +10,7 @@ from lossmap.judge import intervals
 from lossmap.layout import Layout
 from lossmap.memory import evidence
 from lossmap.memory.cut import PER_BIN
-from lossmap.memory.evidence import DELTAS, EDGES, LEAST, Grid, Sample, Stratified
+from lossmap.memory.evidence import DELTAS, EDGES, LEAST, NEAR, Grid, Sample, Stratified
 from lossmap.memory.frozen import Floats
 from lossmap.studies.replay import run
 from lossmap.studies.replay.columns import UNITS, Row
@@ -20,6 +20,7 @@ RESAMPLES = 2_000
 """The first of the resamples of judge/intervals."""
 WEIGHTING = {
     "population": "a row that is not relevant counts for one over the chance with which the dump took it",
+    "near": "the same, of the first eligible rows of the dense order alone",
     "sample": "a row that is not relevant counts once",
 }
 
@@ -39,21 +40,27 @@ def study(at: Layout) -> dict[str, Any]:
         "grid": [{**run.head(each), **_cells(mine)} for each, mine in grids],
         "edges": list(EDGES),
         "least": LEAST,
+        "near": NEAR,
         "weightings": WEIGHTING,
         "intervals": {**intervals.card(), "resamples": RESAMPLES},
     }
 
 
-def _rows(found: Replayed, mine: Sample, delta: float) -> list[Row]:
-    strata = evidence.strata(mine, delta)
+def _rows(found: Replayed, sample: Sample, delta: float) -> list[Row]:
+    first, once = evidence.near(sample), np.ones(len(sample.weight))
     rows = []
-    for name, weight in (("population", mine.weight), ("sample", np.ones(len(mine.weight)))):
+    for name, mine, weight in (
+        ("population", sample, sample.weight),
+        ("near", first, first.weight),
+        ("sample", sample, once),
+    ):
+        strata = evidence.strata(mine, delta)
         said, control = (evidence.stratified(score, mine.gold, weight, strata) for score in (mine.lexical, mine.cosine))
         counts = {
             "queries": len(np.unique(mine.query[said.first])),
             "like_left_out": int(found.frozen.fallback.sum()),
             "strata": len(said.first),
-            "pairs": float(said.pairs.sum()) / (PER_BIN if name == "population" else 1),
+            "pairs": float(said.pairs.sum()) / (1 if name == "sample" else PER_BIN),
         }
         numbers = {"auc": said.auc, "z": said.z, "control": control.auc, "control_z": control.z}
         spans = _spans(found, mine, {"auc": said, "control": control})
