@@ -22,7 +22,9 @@ def draw_deltas(book: Book, spec: Mapping[str, Any]) -> Figure:
     if not rows:
         return placeholder(book)
     models, tasks = (list(dict.fromkeys(row[key] for row in rows)) for key in ("model", "task"))
-    figure, panels = pyplot.subplots(1, len(models), figsize=(6.4, 0.27 * len(tasks) + 1.1), squeeze=False, sharey=True)
+    figure, panels = pyplot.subplots(
+        1, len(models), figsize=(6.4, 0.27 * len(tasks) + 1.1), squeeze=False, sharex=True, sharey=True
+    )
     for axes, model in zip(panels[0], models, strict=True):
         for row in (row for row in rows if row["model"] == model):
             for shift, (delta, series) in zip((-0.24, 0.0, 0.24), spec["deltas"].items()):
@@ -41,7 +43,7 @@ def draw_deltas(book: Book, spec: Mapping[str, Any]) -> Figure:
 
 def draw_weights(book: Book, spec: Mapping[str, Any]) -> Figure:
     """One panel a task, one curve a model: nDCG@10 of the fusion under each lexical weight, in points."""
-    rows = [row for row in _rows(book, spec) if row["task"] not in spec.get("without", ())]
+    rows = _rows(book, spec)
     if not rows:
         return placeholder(book)
     models, tasks = (list(dict.fromkeys(row[key] for row in rows)) for key in ("model", "task"))
@@ -70,7 +72,8 @@ def _draw_curves(axes: Axes, rows: Sequence[Row], models: Sequence[str]) -> None
 
 
 def _rows(book: Book, spec: Mapping[str, Any]) -> list[Row]:
-    """The rows of a file that ``where`` keeps, of tiers that this target may show."""
+    """The rows of a file that ``where`` keeps, but for those ``without`` names, of tiers that this target may show."""
     file = book.allow(spec["file"])
-    rows = book.results.json(file)["rows"]
-    return [row for row in rows if spec.get("where", {}).items() <= row.items() and book.allow(file, row["tier"])]
+    kept, left = (spec.get(name, {}).items() for name in ("where", "without"))
+    rows = [row for row in book.results.json(file)["rows"] if kept <= row.items() and not left & row.items()]
+    return [row for row in rows if book.allow(file, row["tier"])]
