@@ -162,7 +162,19 @@ def test_a_record_is_read_back_as_pinned_for_the_same_subtasks(tmp_path: Path) -
     )
     assert calibrate.pinned(tmp_path, "reme", frozenset({"b/x"})) == replace(known(drifting(30)), source="pinned")
     assert calibrate.pinned(tmp_path, "reme", frozenset({"a/x"})) is None
-    assert calibrate.pinned(tmp_path, "other", frozenset({"a/x"})) is None
+    (tmp_path / "reme").mkdir()
+    (tmp_path / "reme.json").rename(tmp_path / "reme" / "task.json")
+    assert calibrate.pinned(tmp_path, "reme", frozenset({"b/x"})) is not None
+
+
+def test_a_card_that_is_absent_or_of_another_model_is_refused(tmp_path: Path) -> None:
+    """Either would be calibrated live, or cut on another model's scale, without a word."""
+    with pytest.raises(LossmapError, match="no recorded calibration"):
+        calibrate.pinned(tmp_path, "other", frozenset({"a/x"}))
+    canon.write_json(tmp_path / "other.json", {"model": "m1", "groups": []})
+    assert calibrate.pinned(tmp_path, "other", frozenset({"a/x"}), "m1") is None
+    with pytest.raises(LossmapError, match="another model"):
+        calibrate.pinned(tmp_path, "other", frozenset({"a/x"}), "m2")
 
 
 def test_a_failed_calibration_is_not_pinned_and_a_broken_record_is_named(tmp_path: Path) -> None:
@@ -171,7 +183,7 @@ def test_a_failed_calibration_is_not_pinned_and_a_broken_record_is_named(tmp_pat
     write(tmp_path, "old", (["r5"], {"ok": True, "threshold": 0.4}))
     with pytest.raises(LossmapError, match="old.json"):
         calibrate.pinned(tmp_path, "old", frozenset({"r5"}))
-    with pytest.raises(LossmapError, match="no folder of calibrations"):
+    with pytest.raises(LossmapError, match="no recorded calibration"):
         calibrate.pinned(tmp_path / "nowhere", "tiny", frozenset())
 
 

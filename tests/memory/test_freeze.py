@@ -49,6 +49,7 @@ def lexical_of(task: Task, dropped: dict[str, set[int]]) -> Lexical:
     return Lexical(
         place=Path("lists"),
         keyed="rows",
+        strip_punct=False,
         at={question.query_id: i for i, question in enumerate(task.questions)},
         texts=texts | {f"query {q.query_id}": sha256([q.text]) for q in task.questions},
         counts={},

@@ -371,3 +371,12 @@ def test_tiny_pools_have_their_sizes() -> None:
     assert asked["tiny-synthetic"] == {"r19": 9, "r20": 10, "r30": 15, "r31": 15, "r55": 27}
     for name in asked:
         assert [len(group.keys) for group in tasks.load(FULL, name).groups] == [19, 20, 30, 31, 55]
+
+
+def test_queries_that_share_an_answer_or_a_page_are_one_cluster() -> None:
+    gold = {"a": {"p1-s1"}, "b": {"p1-s2", "p2-s1"}, "c": {"p2-s1"}, "d": {"p3-s1"}}
+    asked = [groups.Question(name, name, "s", "g", frozenset(keys), None, name) for name, keys in gold.items()]
+    found = {rule: [q.cluster for q in groups.clustered(asked, rule)] for rule in ("query", "gold", "prefix")}
+    assert found["query"] == ["a", "b", "c", "d"]
+    assert found["gold"] == ["p1-s1", "p1-s2", "p1-s2", "p3-s1"]
+    assert found["prefix"] == ["p1", "p1", "p1", "p3"]

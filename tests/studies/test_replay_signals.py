@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,17 +99,23 @@ def test_one_tau_serves_the_tasks_of_a_model(monkeypatch: pytest.MonkeyPatch) ->
     assert row["deltas"]["over_best_constants"] == pytest.approx(0.0)
 
 
-def test_the_interval_over_tasks_resamples_each_task_apart() -> None:
+def test_the_interval_over_tasks_resamples_tasks_over_other_clusters_apart() -> None:
     values = FOUND[0].table["s2"] - FOUND[0].table["s1"]
     said = columns.over_tasks([(FOUND[0], {"fus": values})])
     alone = intervals.means_with_intervals(values[:, None], list(FOUND[0].frozen.clusters))
     assert said["deltas"]["fus"] == pytest.approx(float(alone.mean[0]))
     for unit, ends in alone.interval(0).items():
         assert said["intervals"]["fus"][unit] == pytest.approx(ends)
-    once, twice = (
-        columns.over_tasks([(FOUND[0], {"fus": values})] * times)["intervals"]["fus"]["queries"] for times in (1, 2)
+    other = replay_crafted.Crafted(task="other")
+    renamed = tuple(f"other {name}" for name in FOUND[0].frozen.clusters)
+    other.__dict__["frozen"] = replace(FOUND[0].frozen, clusters=renamed)
+    once, same, apart = (
+        columns.over_tasks([(found, {"fus": values}) for found in tasks])["intervals"]["fus"]["queries"]
+        for tasks in ([FOUND[0]], [FOUND[0]] * 2, [FOUND[0], other])
     )
-    assert twice[1] - twice[0] < 0.85 * (once[1] - once[0])
+    # Over the same clusters a second task tells nothing new; over others it does.
+    assert same == pytest.approx(once)
+    assert apart[1] - apart[0] < 0.85 * (once[1] - once[0])
 
 
 def test_an_oracle_takes_the_better_order_of_each_query(monkeypatch: pytest.MonkeyPatch) -> None:

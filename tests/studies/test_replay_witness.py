@@ -12,6 +12,7 @@ from lossmap.errors import LossmapError
 from lossmap.index.vectors import Vectors
 from lossmap.layout import Layout
 from lossmap.memory import freeze, lexical, recall
+from lossmap.memory import store as storing
 from lossmap.memory.store import Store
 from lossmap.studies.replay import identities, run, witness
 
@@ -41,7 +42,8 @@ def dense(given: Any, vectors: Vectors) -> dict[str, Any]:
     task, found, _, asked = given
     matrix = vectors.distinct[vectors.inverse]
     ranking = dict(witness.by_cosine(task.questions, matrix, np.array(list(asked.values())), {}))
-    return witness.dense(found, ranking, run.scored(found)["s0"])
+    qrels = {query: {str(row): 1 for row in gold} for query, gold in found.qrels().items()}
+    return witness.dense(qrels, ranking, run.scored(found)["s0"])
 
 
 def test_nothing_differs(given: Any) -> None:
@@ -57,7 +59,13 @@ def test_another_constant_of_the_live_side_shows(
 ) -> None:
     monkeypatch.setattr(recall, name, value)
     said = live(given)
-    assert said["s2_mismatches"] > 0 and len(said["first"]) == 3
+    assert said["s2_mismatches"] > 0 and said["s3_mismatches"] > 0 and len(said["first"]) == 3
+
+
+def test_another_order_of_ties_of_the_live_side_shows(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "NEWEST", "created_at DESC, id DESC")
+    said = live(given)
+    assert said["s2_mismatches"] > 0 and said["s3_mismatches"] > 0
 
 
 def test_another_gate_shows_after_the_fusion_alone(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,9 +83,24 @@ def test_other_vectors_show_in_the_dense_order(given: Any) -> None:
     ("side", "name"), [("dense", "mismatches"), ("live", "s2_mismatches"), ("live", "s3_mismatches")]
 )
 def test_one_mismatch_stops_the_study(side: str, name: str) -> None:
-    row: dict[str, Any] = {"task": "t", "model": "m", "dense": {"mismatches": 0},
-                           "live": {"s2_mismatches": 0, "s3_mismatches": 0, "first": []}}  # fmt: skip
+    row: dict[str, Any] = {
+        "task": "t",
+        "model": "m",
+        "dense": {"queries": 3, "mismatches": 0, "largest_difference": 0.0},
+        "live": {"checked": 3, "s2_mismatches": 0, "s3_mismatches": 0, "first": [], "largest_difference": 0.0},
+    }
     identities.require(row)
     row[side][name] = 1
     with pytest.raises(LossmapError, match="differ"):
+        identities.require(row)
+
+
+def test_no_query_checked_is_no_identity() -> None:
+    row: dict[str, Any] = {
+        "task": "t",
+        "model": "m",
+        "dense": {"queries": 3, "mismatches": 0, "largest_difference": 0.0},
+        "live": {"checked": 0, "s2_mismatches": 0, "s3_mismatches": 0, "first": [], "largest_difference": 0.0},
+    }
+    with pytest.raises(LossmapError, match="held against a witness"):
         identities.require(row)

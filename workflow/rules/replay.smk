@@ -6,7 +6,7 @@ READ_AGAIN = ["task.json", "frozen.npz", "values.npz"]
 REPLAY_FILES = [*READ_AGAIN, "queries.csv.gz", "dump.csv.gz"]
 REPLAY_STUDIES = [
     "tasks", "identities", "stages", "weights", "interactions", "movement", "signals", "populations", "gate",
-    "reservation", "starvation", "reversal", "evidence", "density", "selector",
+    "reservation", "starvation", "floors", "arms", "reversal", "evidence", "density", "selector",
 ]  # fmt: skip
 
 

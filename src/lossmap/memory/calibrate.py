@@ -124,19 +124,18 @@ def record(calibration: Calibration) -> dict[str, Any]:
     return dict(canon.rounded(asdict(calibration)))
 
 
-def pinned(folder: Path, task: str, subtasks: Iterable[str]) -> Calibration | None:
-    """The record of the group with these very subtasks in ``<folder>/<task>.json``, as pinned.
+def pinned(folder: Path, task: str, subtasks: Iterable[str], model: str | None = None) -> Calibration | None:
+    """The record of the group with these very subtasks in the card of ``task``, as pinned.
 
-    None where the task has no file, no such group, or a calibration that failed: it is then calibrated live
-    (spec/replay 2.3). Raises (exit 2) where there is no such folder, and LossmapError on a record without its fields.
+    The card is ``<folder>/<task>.json`` or ``<folder>/<task>/task.json``. None where it has no such group or a
+    calibration that failed: that group is then calibrated live (spec/replay 2.3). Raises (exit 2) where there is no
+    card, or one of another ``model``, and LossmapError on a record without its fields.
     """
-    path, wanted = folder / f"{task}.json", frozenset(subtasks)
-    if not folder.is_dir():
-        raise LossmapError("no folder of calibrations to pin from", where=folder, exit_code=2)
-    if not path.is_file():
-        return None
+    path, wanted = _card(folder, task), frozenset(subtasks)
     try:
-        groups = [group for group in canon.read_json(path)["groups"] if frozenset(group["subtasks"]) == wanted]
+        card = canon.read_json(path)
+        _require_model(path, card.get("model"), model)
+        groups = [group for group in card["groups"] if frozenset(group["subtasks"]) == wanted]
         held: dict[str, Any] = groups[0]["calibration"] if groups else {"ok": False}
         if not held["ok"]:
             return None
@@ -148,6 +147,34 @@ def pinned(folder: Path, task: str, subtasks: Iterable[str]) -> Calibration | No
             observed=f"{type(error).__name__}: {error}",
             expected='"groups", each with "subtasks" and the "calibration" of a task card',
         ) from error
+
+
+def _card(folder: Path, task: str) -> Path:
+    places = (folder / f"{task}.json", folder / task / "task.json")
+    found = next((path for path in places if path.is_file()), None)
+    if found is None:
+        raise LossmapError(
+            "no recorded calibration to pin from",
+            where=folder,
+            observed=f"neither {places[0].name} nor {task}/task.json",
+            expected="the card of this task",
+            next_command="name the folder of a model's cards, or leave --pin-from out to calibrate",
+            exit_code=2,
+        )
+    return found
+
+
+def _require_model(path: Path, recorded: str | None, model: str | None) -> None:
+    """Cosines of two models are on two scales: a threshold of another one would be taken without a word."""
+    if model is not None and recorded is not None and recorded != model:
+        raise LossmapError(
+            "a recorded calibration is of another model",
+            where=path,
+            observed=recorded,
+            expected=model,
+            next_command="name the folder of this model's cards",
+            exit_code=2,
+        )
 
 
 def _failed(method: str, seed: int) -> Calibration:

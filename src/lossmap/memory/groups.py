@@ -125,7 +125,31 @@ def of_corpora(at: Layout, given: Mapping[str, Any]) -> Content:
                 content.questions.append(_question(one, subtask, group_of, given))
         if given.get("candidates") == "meeting":
             content.candidates |= _meetings(lines)
+    content.questions = clustered(content.questions, given.get("clusters", "query"))
     return content
+
+
+def clustered(questions: Sequence[Question], rule: str) -> list[Question]:
+    """Questions under their clusters: ``query`` as they are; ``gold``: those that share a relevant document, however
+    indirectly, are one; ``prefix``: likewise, of documents whose ids begin alike (a page, an article) before a dash.
+
+    What shares an answer is no independent evidence, and resamples and folds take it whole.
+    """
+    if rule == "query":
+        return list(questions)
+    homes = [[key.partition("-")[0] if rule == "prefix" else key for key in sorted(q.gold)] for q in questions]
+    root: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while root.setdefault(name, name) != name:
+            name = root[name]
+        return name
+
+    for first, *others in homes:
+        for other in others:
+            low, high = sorted((find(first), find(other)))
+            root[high] = low
+    return [replace(q, cluster=find(some[0])) for q, some in zip(questions, homes, strict=True)]
 
 
 def _documents_of(at: Layout, key: str, documents: Sequence[str]) -> str:

@@ -74,20 +74,22 @@ def _write(task: Task, place: Path) -> None:
     with open(place / "rows.i32", "wb") as rows, open(place / "bm25.f64", "wb") as bm25:
         for number, group in enumerate(task.groups):
             mine = [question for question in task.questions if question.group == group.name]
-            counts, kept = _ask(group, mine, task.keyed, rows, bm25, lengths, fallback)
+            counts, kept = _ask(group, mine, task, rows, bm25, lengths, fallback)
             np.save(place / f"kept-{number}.npy", kept)
             groups.append({"name": group.name, "sha256": sha256(group.texts), **counts})
             asked += mine
     np.save(place / "offsets.npy", np.cumsum(np.array(lengths, np.int64)))
     np.save(place / "fallback.npy", np.array(fallback, bool))
     queries = [[question.query_id, sha256([question.text])] for question in asked]
-    canon.write_json(place / LISTS, {"keyed": task.keyed, "groups": groups, "queries": queries})
+    canon.write_json(
+        place / LISTS, {"keyed": task.keyed, "strip_punct": _strips(task), "groups": groups, "queries": queries}
+    )
 
 
 def _ask(
     group: Group,
     questions: Sequence[Question],
-    keyed: str,
+    task: Task,
     rows: IO[bytes],
     bm25: IO[bytes],
     lengths: list[int],
@@ -95,11 +97,11 @@ def _ask(
 ) -> tuple[dict[str, int], Ints]:
     """Append the lists of the questions of one group; what the store kept of it. A text is asked once in a row."""
     store = Store(":memory:")
-    population = store.fill(group.keys, group.texts, None, keyed)
+    population = store.fill(group.keys, group.texts, None, task.keyed)
     seen: dict[str, Found] = {}
     for question in progress.bar(questions, f"lexical {group.name}", len(questions), "queries"):
         if question.text not in seen:
-            seen = {question.text: _listed(store, question.text, population.lines)}
+            seen = {question.text: _listed(store, question.text, population.lines, _strips(task))}
         listed, score, fell = seen[question.text]
         rows.write(listed.tobytes())
         bm25.write(score.tobytes())
@@ -108,8 +110,12 @@ def _ask(
     return {name: getattr(population, name) for name in COUNTS}, np.asarray(population.kept, np.int64)
 
 
-def _listed(store: Store, text: str, limit: int) -> Found:
-    found = store.keyword(text, limit)
+def _strips(task: Task) -> bool:
+    return bool(task.stanza.get("strip_punct"))
+
+
+def _listed(store: Store, text: str, limit: int, strip_punct: bool) -> Found:
+    found = store.keyword(text, limit, strip_punct)
     rows = np.fromiter((hit[0] for hit in found.hits), np.int32, len(found.hits)) - np.int32(1)
     score = np.fromiter((np.nan if hit[2] is None else hit[2] for hit in found.hits), np.float64, len(found.hits))
     return rows, score, found.fallback
@@ -122,6 +128,7 @@ class Lexical:
 
     place: Path
     keyed: str
+    strip_punct: bool
     at: Mapping[str, int]
     texts: Mapping[str, str]
     counts: Mapping[str, Mapping[str, int]]
@@ -141,8 +148,10 @@ class Lexical:
 
     def require(self, task: Task) -> None:
         """Raise unless every document and question of ``task`` has the text that was stored and asked."""
-        if task.keyed != self.keyed:
-            raise self._stale("lexical lists of a store that is keyed otherwise", self.keyed)
+        if (task.keyed, _strips(task)) != (self.keyed, self.strip_punct):
+            raise self._stale(
+                "lexical lists of a store that is keyed or asked otherwise", (self.keyed, self.strip_punct)
+            )
         for group in task.groups:
             if self.texts.get(f"group {group.name}") != sha256(group.texts):
                 raise self._stale("lexical lists of other documents", group.name)
@@ -165,6 +174,7 @@ def load(place: Path) -> Lexical:
     return Lexical(
         place=place,
         keyed=said["keyed"],
+        strip_punct=said.get("strip_punct", False),
         at={query_id: i for i, (query_id, _) in enumerate(said["queries"])},
         texts=texts,
         counts={group["name"]: {name: group[name] for name in COUNTS} for group in said["groups"]},

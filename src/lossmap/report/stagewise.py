@@ -72,8 +72,7 @@ def _draw_curves(axes: Axes, rows: Sequence[Row], models: Sequence[str]) -> None
 
 
 def _rows(book: Book, spec: Mapping[str, Any]) -> list[Row]:
-    """The rows of a file that ``where`` keeps, but for those ``without`` names, of tiers that this target may show."""
+    """The rows of a file that ``where`` keeps, of tiers that this target may show."""
     file = book.allow(spec["file"])
-    kept, left = (spec.get(name, {}).items() for name in ("where", "without"))
-    rows = [row for row in book.results.json(file)["rows"] if kept <= row.items() and not left & row.items()]
+    rows = [row for row in book.results.json(file)["rows"] if spec["where"].items() <= row.items()]
     return [row for row in rows if book.allow(file, row["tier"])]

@@ -86,12 +86,14 @@ def measured(
 def over_tasks(tasks: Sequence[tuple[Replayed, Mapping[str, Floats]]]) -> Row:
     """``deltas`` and ``intervals``: of each column the plain mean over tasks of query-pooled means.
 
-    Tasks are resampled apart: each further one pairs its resamples in another order, as judge/resampled does.
+    Tasks over the same clusters are resampled together, others apart: each further set of clusters pairs its resamples
+    in another order, as judge/resampled does.
     """
     names = list(tasks[0][1])
     drawn = {unit: np.zeros((intervals.RESAMPLES, len(names))) for unit in UNITS}
-    means = np.zeros(len(names))
-    for place, (found, deltas) in enumerate(tasks):
+    means, known = np.zeros(len(names)), list(dict.fromkeys(frozenset(found.frozen.clusters) for found, _ in tasks))
+    for found, deltas in tasks:
+        place = known.index(frozenset(found.frozen.clusters))
         values, groups = np.column_stack([deltas[name] for name in names]), run.clusters(found)
         means += values.mean(axis=0) / len(tasks)
         by_query = by_meeting = intervals.resampled_means(values, np.ones(len(values)))
@@ -105,10 +107,12 @@ def over_tasks(tasks: Sequence[tuple[Replayed, Mapping[str, Floats]]]) -> Row:
 
 
 def adjust(rows: Sequence[Row]) -> None:
-    """Holm over ``rows``, written into each beside its ``p_values``."""
-    if rows:
-        adjusted = multiplicity.holm(np.array([[row["p_values"][unit] for unit in UNITS] for row in rows]))
-        for row, values in zip(rows, adjusted.tolist()):
+    """Holm over the headline ``rows``, written into each beside its ``p_values``; None in the others."""
+    for row in rows:
+        row["holm"] = dict.fromkeys(UNITS)
+    if together := [row for row in rows if row["headline"]]:
+        adjusted = multiplicity.holm(np.array([[row["p_values"][unit] for unit in UNITS] for row in together]))
+        for row, values in zip(together, adjusted.tolist()):
             row["holm"] = dict(zip(UNITS, values))
 
 

@@ -120,5 +120,5 @@ def _signs(task: str, effects: Sequence[Row], pairs: Sequence[Row]) -> Row:
         "turns": {-1, 1} <= {sign["sign"] for sign in signs},
         "turns_clearly": {-1, 1} <= clearly,
         "differ": any(row["differ"] for row in between),
-        "differ_holm": any(row["holm"]["meetings"] < level for row in between),
+        "differ_holm": any((row["holm"]["meetings"] or 1) < level for row in between),
     }

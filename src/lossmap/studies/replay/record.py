@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lossmap import canon
-from lossmap.errors import LossmapError
 from lossmap.index import vectors
 from lossmap.index.vectors import Vectors
 from lossmap.layout import Layout
@@ -24,7 +23,7 @@ from lossmap.memory.tasks import Group, Task
 from lossmap.studies.replay import run, witness
 
 OF_TASK = ("tier", "judged_by", "keyed", "obtained", "reason")
-OF_STANZA = ("corresponds",)
+OF_STANZA = ("corresponds", "arm_of", "strip_punct")
 OF_QUERY = ("relevant", "missing", "size", "eligible", "admitted", "admitted_eligible", "lexical", "fallback")
 SEEDS = 20
 
@@ -77,7 +76,7 @@ def record(
     found = freeze.freeze(task, told.lists, told.lines, told.thresholds, queries)
     values = run.scored(found)
     identity = {
-        "dense": witness.dense(found, _dense(told), values["s0"]),
+        "dense": witness.dense(_qrels(told), _dense(told), values["s0"]),
         "live": witness.live(task, found, _filled(told), told.asked, told.thresholds),
     }
     constants = {"rrf_k": frozen.K, "threshold_factor": frozen.FLOOR_FACTOR, "depth": found.depth}
@@ -96,18 +95,14 @@ def _told(at: Layout, task: Task, model: str, pin_from: Path | None) -> Told:
         for question, row in zip(task.questions, asked.inverse.tolist(), strict=True)
     }
     told = Told(task, lists, lines, by_query, {})
-    found = {group.name: _calibration(told, group, pin_from) for group in task.groups}
+    found = {group.name: _calibration(told, group, model, pin_from) for group in task.groups}
     return Told(task, lists, lines, by_query, found)
 
 
-def _calibration(told: Told, group: Group, pin_from: Path | None) -> Calibration:
+def _calibration(told: Told, group: Group, model: str, pin_from: Path | None) -> Calibration:
     """The recorded calibration of a group where a folder of records has one, else one over what is stored."""
     subtasks = _subtasks(told.task, group)
-    if pin_from is not None and not pin_from.is_dir():
-        raise LossmapError(
-            "no folder of recorded calibrations", where=pin_from, next_command="name a folder of task cards"
-        )
-    pinned = calibrate.pinned(pin_from, told.task.name, subtasks) if pin_from else None
+    pinned = calibrate.pinned(pin_from, told.task.name, subtasks, model) if pin_from else None
     return pinned or calibrate.calibrate(told.stored(group))
 
 
@@ -130,6 +125,15 @@ def _dense(told: Told) -> dict[str, list[int]]:
     return found
 
 
+def _qrels(told: Told) -> dict[str, dict[str, int]]:
+    """The judgements of the questions themselves, rows by their numbers; what the store lacks under its key."""
+    rows = {
+        group.name: {group.keys[line]: str(row) for row, line in enumerate(told.lists.kept[group.name].tolist())}
+        for group in told.task.groups
+    }
+    return {q.query_id: {rows[q.group].get(key, key): 1 for key in q.gold} for q in told.task.questions}
+
+
 def _filled(told: Told) -> Iterator[tuple[Group, Store]]:
     """Each group in a live store of its own, in memory."""
     for group in told.task.groups:
@@ -147,6 +151,7 @@ def _group(told: Told, group: Group, found: Frozen) -> dict[str, Any]:
         **told.lists.counts[group.name],
         "calibration": calibrate.record(told.calibrations[group.name]),
         "band": calibrate.band(told.stored(group), SEEDS),
+        "methods": {name: calibrate.calibrate(told.stored(group), name).threshold for name in calibrate.METHODS},
         "floor": float(found.floor[first]),
         "gate": float(found.gate[first]),
         "pool": int(found.size[first]),

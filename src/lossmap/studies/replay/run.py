@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -72,9 +72,15 @@ def replayed(at: Layout) -> list[Replayed]:
     found = [Replayed(folder(at, model, task)) for model in chapter["models"] for task in chapter["tasks"]]
     had = [each for each in found if each.card["obtained"]]
     means = {
-        model: np.mean([macro(each, "s0") for each in had if each.model == model] or [0]) for model in chapter["models"]
+        model: np.mean([macro(each, "s0") for each in headline(had) if each.model == model] or [0])
+        for model in chapter["models"]
     }
     return sorted(had, key=lambda each: (means[each.model], each.model))  # stable: tasks stay in order
+
+
+def headline(found: Sequence[Replayed]) -> list[Replayed]:
+    """Those that enter a mean or an adjustment over tasks: no arm of another task, none judged by a language model."""
+    return [each for each in found if not each.card.get("arm_of") and each.card["judged_by"] != "model"]
 
 
 def values(found: Replayed, stage: str, weight: float = 1.0) -> Floats:
@@ -96,7 +102,7 @@ def decomposition(found: Replayed) -> decompose.Decomposition:
 
 def head(found: Replayed) -> dict[str, Any]:
     """The fields that every row begins with."""
-    return {name: found.card[name] for name in NAMED}
+    return {**{name: found.card[name] for name in NAMED}, "headline": bool(headline([found]))}
 
 
 def clusters(found: Replayed) -> list[str] | None:

@@ -41,7 +41,7 @@ def study(at: Layout) -> dict[str, Any]:
     found = run.replayed(at)
     return {
         "rows": [_row(each) for each in found],
-        "models": [_over(model, mine) for model, mine in columns.by_model(found).items()],
+        "models": [_over(model, mine) for model, mine in columns.by_model(run.headline(found)).items()],
         "features": list(FEATURES),
         "penalties": list(PENALTIES),
         "folds": folds.FOLDS,

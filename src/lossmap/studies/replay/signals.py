@@ -36,7 +36,9 @@ def study(at: Layout) -> dict[str, Any]:
         "rows": [row for each in found for name in SIGNALS for row in _quarters(each, name)],
         "correlations": [_correlation(each, name) for each in found for name in SIGNALS],
         "switches": [_switch(each, name) for each in found for name in SIGNALS],
-        "shared": [_shared(m, mine, name) for m, mine in columns.by_model(found).items() for name in SIGNALS],
+        "shared": [
+            _shared(m, mine, name) for m, mine in columns.by_model(run.headline(found)).items() for name in SIGNALS
+        ],
         "oracles": [_oracle(each) for each in found],
         "grid": list(TAUS),
         "chosen": "in sample",

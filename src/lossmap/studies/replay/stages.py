@@ -33,7 +33,7 @@ def _models(found: list[Replayed]) -> list[Row]:
     """Mean over tasks of the dense order's task means; the order of models in every table."""
     return [
         {"model": model, "tasks": len(mine), "mean": MACRO, "s0": sum(run.macro(e, "s0") for e in mine) / len(mine)}
-        for model, mine in columns.by_model(found).items()
+        for model, mine in columns.by_model(run.headline(found)).items()
     ]
 
 

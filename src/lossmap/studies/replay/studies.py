@@ -7,8 +7,10 @@ from typing import Any
 
 from lossmap.layout import Layout
 from lossmap.studies.replay import (
+    arms,
     density,
     evidence,
+    floors,
     gate,
     identities,
     interactions,
@@ -35,6 +37,8 @@ STUDIES: dict[str, Callable[[Layout], dict[str, Any]]] = {
     "gate": gate.study,
     "reservation": reservation.study,
     "starvation": starvation.study,
+    "floors": floors.study,
+    "arms": arms.study,
     "reversal": reversal.study,
     "evidence": evidence.study,
     "density": density.study,

@@ -26,7 +26,9 @@ def study(at: Layout) -> dict[str, Any]:
     return {
         "rows": [row for each in found for row in _sweep(each)],
         "best": [row for each in found for row in _chosen(each)],
-        "shared": [row for model, mine in columns.by_model(found).items() for row in _shared(model, mine)],
+        "shared": [
+            row for model, mine in columns.by_model(run.headline(found)).items() for row in _shared(model, mine)
+        ],
         "grids": {name: list(grid) for name, grid in _grids().items()},
         "shipped": SHIPPED,
         "intervals": intervals.card(),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lossmap.judge import decompose, measures
 from lossmap.memory import frozen
 from lossmap.memory.frozen import Frozen
-from lossmap.memory.recall import Recall
+from lossmap.memory.recall import Recall, Regime
 from lossmap.memory.store import Store
 from lossmap.memory.tasks import Group, Question, Task
 
@@ -30,9 +30,8 @@ Rows = Mapping[str, Sequence[int]]
 Vectors = Mapping[str, NDArray[np.float32]]
 
 
-def dense(found: Frozen, ranking: Rows, values: NDArray[np.float64]) -> dict[str, Any]:
-    """S0 ``values`` (Q,) against trec_eval's nDCG@10 of an independent dense ``ranking`` of the same queries."""
-    qrels = {query: {str(row): 1 for row in gold} for query, gold in found.qrels().items()}
+def dense(qrels: Mapping[str, Mapping[str, int]], ranking: Rows, values: NDArray[np.float64]) -> dict[str, Any]:
+    """S0 ``values`` (Q,) against trec_eval's nDCG@10 of an independent dense ``ranking`` under the task's ``qrels``."""
     run = {query: [(str(row), 0.0) for row in rows] for query, rows in ranking.items()}
     scored = measures.score(qrels, run).column("nDCG@10")
     apart = np.abs(scored - values)
@@ -92,7 +91,8 @@ def live(
 def _of_group(
     task: Task, group: Group, store: Store, asked: Vectors, threshold: float, tops: Mapping[str, Rows], every: int
 ) -> Iterator[dict[str, Any]]:
-    recall, limit = Recall(store, threshold), len(group.keys)
+    regime = Regime(strip_punct=bool(task.stanza.get("strip_punct")))
+    recall, limit = Recall(store, threshold, regime), len(group.keys)
     mine = [question for question in task.questions[::every] if question.group == group.name]
     for question in mine:
         allowed = task.candidates[question.scene] if question.scene else None
