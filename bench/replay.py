@@ -3,7 +3,7 @@
     PYTHONPATH=src python bench/replay.py
 
 From the frozen lists of the full scale where build/full/replay has them, else from random ones of that size: every
-(model, task), the stages and six lexical weights, with nDCG@10. Prints seconds of both, their ratio and the peak
+(model, task), the stages and every lexical weight, with nDCG@10. Prints seconds of both, their ratio and the peak
 resident memory; then the cost against the size of a corpus and against the number of queries.
 """
 
@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lossmap import canon
 from lossmap.memory import cut, frozen
 from lossmap.memory.frozen import Frozen
+from lossmap.studies.replay import run
 
 FULL = Path("build/full/replay")
-WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.75)
-"""Beside weight 1, which is stage s2."""
-COLUMNS = [*((stage, 1.0) for stage in frozen.STAGES), *(("s2", weight) for weight in WEIGHTS)]
+COLUMNS = list(run.columns().values())
+"""The stages, and the fusion under the weights of both grids."""
 PLAIN_SHARE = 20
 """The plain replay runs on every 20th query, and its seconds are multiplied by what that leaves out."""
 LARGEST = 20_000
@@ -72,7 +73,9 @@ def crafted(queries: int, size: int, subset: int | None, distinct: int = 100) ->
 
 def tasks() -> Iterator[tuple[str, Frozen]]:
     """One (model, task) after the other, so that one at a time is held."""
-    paths = sorted(FULL.glob("*/*/frozen.npz"))
+    paths = [
+        path for path in sorted(FULL.glob("*/*/frozen.npz")) if canon.read_json(path.with_name("task.json"))["obtained"]
+    ]
     for path in paths:
         yield f"{path.parent.parent.name} {path.parent.name}", frozen.load(path)
     if not paths:
@@ -84,13 +87,8 @@ def tasks() -> Iterator[tuple[str, Frozen]]:
 
 
 def vectorised(found: Frozen) -> np.ndarray:
-    """nDCG@10 (Q, columns)."""
-    discount = 1 / np.log2(np.arange(2, 12))
-    ideal = np.concatenate([[0.0], np.cumsum(discount)])[np.minimum(found.relevant, 10)]
-    tops = (frozen.order(found, stage, weight) for stage, weight in COLUMNS)
-    reached = np.column_stack([frozen.gains(found, top) @ discount for top in tops])
-    values: np.ndarray = np.divide(reached, ideal[:, None], out=np.zeros(reached.shape), where=ideal[:, None] > 0)
-    return values
+    """nDCG@10 (Q, columns), as the rule of a model and task scores it."""
+    return np.column_stack(list(run.scored(found).values()))
 
 
 class Row(NamedTuple):

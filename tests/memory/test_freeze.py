@@ -166,7 +166,7 @@ def test_texts_of_another_task_are_refused(given) -> None:  # type: ignore[no-un
     other = dataclasses.replace(task, questions=(dataclasses.replace(QUESTIONS[0], text="changed"), *QUESTIONS[1:]))
     with pytest.raises(LossmapError, match="other questions"):
         freeze.freeze(other, lexical, *rest)
-    with pytest.raises(LossmapError, match="keyed otherwise"):
+    with pytest.raises(LossmapError, match="keyed or asked otherwise"):
         freeze.freeze(dataclasses.replace(task, keyed="content"), lexical, *rest)
     group = dataclasses.replace(task.groups[0], texts=tuple(reversed(task.groups[0].texts)))
     with pytest.raises(LossmapError, match="other documents"):
