@@ -114,7 +114,7 @@ def _signs(task: str, effects: Sequence[Row], pairs: Sequence[Row]) -> Row:
     clearly = {sign["sign"] for sign in signs if sign["clear"]}
     level = 1 - multiplicity.LEVEL
     return {
-        **{name: value for name, value in mine[0].items() if name in run.NAMED and name != "model"},
+        **{name: value for name, value in mine[0].items() if name in (*run.NAMED, "headline") and name != "model"},
         "mean": MACRO,
         "models": signs,
         "turns": {-1, 1} <= {sign["sign"] for sign in signs},
