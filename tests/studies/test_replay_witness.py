@@ -10,8 +10,9 @@ from side_by_side import random_task
 
 from lossmap.errors import LossmapError
 from lossmap.index.vectors import Vectors
+from lossmap.judge import decompose
 from lossmap.layout import Layout
-from lossmap.memory import freeze, lexical, recall
+from lossmap.memory import freeze, frozen, lexical, recall
 from lossmap.memory import store as storing
 from lossmap.memory.store import Store
 from lossmap.studies.replay import identities, run, witness
@@ -104,3 +105,10 @@ def test_no_query_checked_is_no_identity() -> None:
     }
     with pytest.raises(LossmapError, match="held against a witness"):
         identities.require(row)
+
+
+def test_scores_are_those_of_the_generic_instrument_to_the_last_bit(given: Any) -> None:
+    found = given[1]
+    for name, (stage, weight) in run.columns().items():
+        ranking = frozen.ranking(found, frozen.order(found, stage, weight))
+        assert (run.scored(found)[name] == decompose.ndcg(found.qrels(), ranking)).all(), name

@@ -39,12 +39,21 @@ def columns() -> dict[str, tuple[str, float]]:
 
 
 def scored(found: Frozen) -> dict[str, Floats]:
-    """nDCG@10 (Q,) of each of :func:`columns`, queries sorted."""
-    qrels = found.qrels()
-    return {
-        name: decompose.ndcg(qrels, frozen.ranking(found, frozen.order(found, stage, weight)))
+    """nDCG@10 (Q,) of each of :func:`columns`, queries sorted: judge/decompose.ndcg to the last bit, without its lists.
+
+    Labels are binary, so that the best list is one of min(relevant, 10) rows.
+    """
+    ideal = _discounted(np.arange(decompose.CUT) < found.relevant[:, None])
+    reached = {
+        name: _discounted(frozen.gains(found, frozen.order(found, stage, weight)))
         for name, (stage, weight) in columns().items()
     }
+    return {name: np.divide(some, ideal, out=np.zeros(len(ideal)), where=ideal > 0) for name, some in reached.items()}
+
+
+def _discounted(gains: NDArray[Any]) -> Floats:
+    """Sum (Q,) of ``gains`` (Q, CUT) over log2(rank + 1), ranks from 1."""
+    return np.asarray((gains * (1 / np.log2(np.arange(2, decompose.CUT + 2)))).sum(axis=1))
 
 
 class Replayed:
