@@ -1,5 +1,5 @@
 # Replay: the memory pipeline, live and frozen. The lexical side is frozen once for all models; one rule a model and task.
-from lossmap.memory import tasks
+from lossmap.memory import lmeb, tasks
 
 REPLAY = CHAPTERS["replay"]
 READ_AGAIN = ["task.json", "frozen.npz", "values.npz"]
@@ -25,6 +25,11 @@ def remembered(name):
     return expand(BUILD + "/corpora/{key}/{part}", key=tasks.keys(task_of(name)), part=layout.CORPUS_FILES)
 
 
+def held(name):
+    """The folder that a task of LMEB is read from: one that is named later must not find the task given up."""
+    return isinstance(task_of(name)["documents"], dict) and os.environ.get(lmeb.VARIABLE, "")
+
+
 rule lexical:
     input:
         lambda w: remembered(w.task),
@@ -32,6 +37,7 @@ rule lexical:
         directory(BUILD + "/memory/lexical/{task}"),
     params:
         stanza=lambda w: task_of(w.task),
+        held=lambda w: held(w.task),
         code=code("lexical"),
     benchmark:
         BUILD + "/bench/lexical-{task}.tsv"
@@ -47,6 +53,7 @@ rule replay_task:
         expand(BUILD + "/replay/{{model}}/{{task}}/{file}", file=REPLAY_FILES),
     params:
         stanza=lambda w: task_of(w.task),
+        held=lambda w: held(w.task),
         model=lambda w: layout.stanza(AT, "models.yaml", w.model),
         code=code("replay_task"),
     benchmark:

@@ -7,31 +7,19 @@ A subtask is any folder that holds queries.jsonl and qrels.tsv; its corpus and i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lossmap.corpora.readers.collection import fields_of, load_jsonl
+from lossmap.corpora.readers.lmeb import SCENES
 from lossmap.errors import LossmapError
 
 VARIABLE = "LOSSMAP_LMEB"
 DATA = "eval_data"
 WHOLE = "all"
 """The name of a subtask or a corpus that lies in the data set's own folder."""
-
-
-def whole(query_id: str) -> str:
-    return query_id
-
-
-def prefix(query_id: str) -> str:
-    """The first two parts of a query id: the dialogue that it was asked of."""
-    return "_".join(query_id.split("_")[:2])
-
-
-SCENES: dict[str, Callable[[str], str]] = {"query": whole, "prefix": prefix}
-"""How LMEB keys a task's candidates; CovidQA, ESG, QASPER, PeerQA, MLDR, NovelQA, LooGLE, DeepPlanning: by query."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lossmap.errors import LossmapError
 from lossmap.judge import intervals
 from lossmap.layout import Layout
 from lossmap.studies.replay import columns, run
@@ -26,15 +25,7 @@ def study(at: Layout) -> dict[str, Any]:
 
 
 def _row(arm: Replayed, base: Replayed) -> Row:
-    if arm.frozen.query_ids != base.frozen.query_ids:
-        raise LossmapError(
-            "an arm and the task that it varies were asked other queries",
-            where=f"{arm.task} and {base.task} under {arm.model}",
-            observed=f"{len(arm.frozen.query_ids)} and {len(base.frozen.query_ids)} queries",
-            expected="the same ones",
-            next_command="./run results/replay --forcerun replay_task",
-            exit_code=3,
-        )
+    columns.require_alike(arm, base)
     values = {
         f"{stage}_{side}": run.values(each, stage) for stage in STAGES for side, each in (("arm", arm), ("base", base))
     }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lossmap.errors import LossmapError
 from lossmap.judge import decompose, intervals, multiplicity
 from lossmap.judge.resampled import SHIFT
 from lossmap.studies.replay import run
@@ -81,6 +82,20 @@ def measured(
         "deltas": {name: means[name] for name in deltas},
         "intervals": {name: estimate.interval(place) for place, name in enumerate(columns)},
     }
+
+
+def require_alike(first: Replayed, second: Replayed) -> None:
+    """Raise (exit 3) unless both asked the same queries under the same judgements: their differences are paired."""
+    one, other = first.frozen, second.frozen
+    if one.query_ids != other.query_ids or (one.relevant != other.relevant).any():
+        raise LossmapError(
+            "two replays that are compared asked other queries",
+            where=f"{first.task} under {first.model}, {second.task} under {second.model}",
+            observed=f"{len(one.query_ids)} and {len(other.query_ids)} queries",
+            expected="the same queries with the same judgements",
+            next_command="./run results/replay --forcerun replay_task",
+            exit_code=3,
+        )
 
 
 def over_tasks(tasks: Sequence[tuple[Replayed, Mapping[str, Floats]]]) -> Row:

@@ -61,9 +61,8 @@ def _total(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def tasks(at: Layout) -> dict[str, Any]:
     """tasks.json: every task of the scale: what it stands for, how large it is, or why it could not be had."""
-    chapter = at.config["scales"][at.scale]["chapters"][run.CHAPTER]
-    found = [Replayed(run.folder(at, chapter["models"][0], task)) for task in chapter["tasks"]]
-    return {"models": chapter["models"], "rows": [_task(at, each) for each in found]}
+    models = run.models(at)
+    return {"models": models, "rows": [_task(at, each) for each in run.of_model(at, models[0])]}
 
 
 def _task(at: Layout, found: Replayed) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from lossmap.errors import LossmapError
 from lossmap.judge import intervals, multiplicity, permutation
 from lossmap.layout import Layout
 from lossmap.studies.replay import columns, run
@@ -54,7 +53,7 @@ def _effect(found: Replayed) -> Row:
 
 
 def _pair(first: Replayed, second: Replayed) -> Row:
-    _alike(first, second)
+    columns.require_alike(first, second)
     difference = fusion(first) - fusion(second)
     said = columns.measured(first, {"fus_a": fusion(first), "fus_b": fusion(second)}, {"fus": difference}, MACRO)
     turns = {np.sign(said["fus_a"]), np.sign(said["fus_b"])} == {-1.0, 1.0}
@@ -78,18 +77,6 @@ def _tested(found: Replayed, delta: Floats) -> Row:
     least = float(multiplicity.detectable(weighted, groups)[0])
     p_values = permutation.p_values(weighted, groups)[permutation.ALL].of(0)
     return {"p_values": p_values, "detectable": None if np.isnan(least) else least}
-
-
-def _alike(first: Replayed, second: Replayed) -> None:
-    if first.frozen.query_ids != second.frozen.query_ids or (first.frozen.relevant != second.frozen.relevant).any():
-        raise LossmapError(
-            "two models replayed other queries of one task",
-            where=f"{first.task}: {first.model}, {second.model}",
-            observed=f"{len(first.frozen.query_ids)} and {len(second.frozen.query_ids)} queries",
-            expected="the same queries with the same judgements",
-            next_command="./run results/replay --forcerun replay",
-            exit_code=3,
-        )
 
 
 def _signs(task: str, effects: Sequence[Row], pairs: Sequence[Row]) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Told:
     lists: Lexical
     lines: Mapping[str, Vectors]
     asked: Mapping[str, Matrix]
-    calibrations: Mapping[str, Calibration]
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
 
     @property
     def thresholds(self) -> dict[str, float]:
@@ -94,9 +94,8 @@ def _told(at: Layout, task: Task, model: str, pin_from: Path | None) -> Told:
         question.query_id: asked.distinct[row]
         for question, row in zip(task.questions, asked.inverse.tolist(), strict=True)
     }
-    told = Told(task, lists, lines, by_query, {})
-    found = {group.name: _calibration(told, group, model, pin_from) for group in task.groups}
-    return Told(task, lists, lines, by_query, found)
+    told = Told(task, lists, lines, by_query)
+    return replace(told, calibrations={group.name: _calibration(told, group, model, pin_from) for group in task.groups})
 
 
 def _calibration(told: Told, group: Group, model: str, pin_from: Path | None) -> Calibration:
@@ -144,14 +143,14 @@ def _filled(told: Told) -> Iterator[tuple[Group, Store]]:
 
 def _group(told: Told, group: Group, found: Frozen) -> dict[str, Any]:
     """The card of one stored corpus."""
-    first = found.groups.index(group.name)
+    first, stored = found.groups.index(group.name), told.stored(group)
     return {
         "name": group.name,
         "subtasks": sorted(_subtasks(told.task, group)),
         **told.lists.counts[group.name],
         "calibration": calibrate.record(told.calibrations[group.name]),
-        "band": calibrate.band(told.stored(group), SEEDS),
-        "methods": {name: calibrate.calibrate(told.stored(group), name).threshold for name in calibrate.METHODS},
+        "band": calibrate.band(stored, SEEDS),
+        "methods": {name: calibrate.calibrate(stored, name).threshold for name in calibrate.METHODS},
         "floor": float(found.floor[first]),
         "gate": float(found.gate[first]),
         "pool": int(found.size[first]),

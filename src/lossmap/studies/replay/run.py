@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lossmap import canon
 from lossmap.judge import decompose
 from lossmap.layout import Layout
-from lossmap.memory import frozen
+from lossmap.memory import frozen, tasks
 from lossmap.memory.frozen import Frozen
 
 CHAPTER = "replay"
@@ -75,14 +75,22 @@ class Replayed:
             return {name: data[name] for name in data.files}
 
 
+def models(at: Layout) -> list[str]:
+    """The models of the chapter, in the order of config.yaml."""
+    return list(at.config["scales"][at.scale]["chapters"][CHAPTER]["models"])
+
+
+def of_model(at: Layout, model: str) -> list[Replayed]:
+    """What a model has of every task of the scale, those that could not be had included."""
+    return [Replayed(folder(at, model, task)) for task in tasks.names(at)]
+
+
 def replayed(at: Layout) -> list[Replayed]:
     """What the chapter has of this scale: tasks that were obtained, models in the order of their mean dense score."""
-    chapter = at.config["scales"][at.scale]["chapters"][CHAPTER]
-    found = [Replayed(folder(at, model, task)) for model in chapter["models"] for task in chapter["tasks"]]
-    had = [each for each in found if each.card["obtained"]]
+    had = [each for model in models(at) for each in of_model(at, model) if each.card["obtained"]]
     means = {
         model: np.mean([macro(each, "s0") for each in headline(had) if each.model == model] or [0])
-        for model in chapter["models"]
+        for model in models(at)
     }
     return sorted(had, key=lambda each: (means[each.model], each.model))  # stable: tasks stay in order
 
